@@ -1,0 +1,5 @@
+"""The array module, chosen once."""
+
+import numpy as xp
+
+device = "cpu"
