@@ -61,7 +61,7 @@ def _probe(cupy):
         cupy.cuda.nvrtc.getVersion()            # a kernel may come from CuPy's disk cache without NVRTC
         total = (cupy.arange(4) + 1).sum().item()
     except Exception as error:
-        return False, f"a GPU is there, but kernels do not compile: NVRTC is missing ({_describe(error)}); {hint}"
+        return False, f"a GPU is there, but kernels fail: NVRTC is missing ({_describe(error)}); {hint}"
     try:
         ones = cupy.ones((2, 2), "float32")
         total += (ones @ ones).sum().item()

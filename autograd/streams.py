@@ -65,7 +65,7 @@ def _word(word, shape):
 
 
 def normal(seed, name, shape, std=1.0, mean=0.0, dtype="float32", region=None):
-    """-> array of `xp`, normally distributed: the part `region` of the array of `shape` that a name stands for.
+    """-> array of `xp`, normally distributed: the part `region` of the array of `shape` with this name.
 
     region: None for all, or a tuple that has for each leading axis a slice, a list or a 1-d array of indices,
     combined as in np.ix_.  The result equals the whole draw indexed by region, bit for bit.  Box-Muller in
@@ -190,9 +190,9 @@ def _first_of_run(axes, shape):
 def keep_mask(p, seed, name, *, step, samples, positions, channels):
     """-> bool array (B, T, C) of `xp`: what dropout with probability p keeps.  P(True) = 1 - p.
 
-    step: int; samples (B,) and positions (T,) or (B, T): global numbers, taken modulo 2^32; channels: how many,
-    or which: a range or a 1-d host array of global numbers.  Some of the samples, positions or channels give
-    that part of the mask, bit for bit.  Raises ValueError unless 0 <= p <= 1.
+    step: int; samples (B,) and positions (T,) or (B, T): global numbers, taken modulo 2^32; channels: how
+    many, or which: a range or a 1-d host array of global numbers.  Some of the samples, positions or channels
+    give that part of the mask, bit for bit.  Raises ValueError unless 0 <= p <= 1.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability p={p}: expected 0 <= p <= 1")
