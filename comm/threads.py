@@ -1,0 +1,177 @@
+"""N ranks as N threads of one process: the same semantics as MPI, deterministic, and it knows when all wait.
+
+A send is finished when its receiver has taken it, as MPI allows for any message: a program that runs here does not
+lean on MPI's buffers. Messages match by (sender, receiver, tag) in order, so results do not depend on timing.
+"""
+
+import threading
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+
+class Deadlock(RuntimeError):
+    """Every rank waits for another one, or for one that has ended; the message says who for whom."""
+
+
+class Stopped(BaseException):
+    """Unwinds a rank because another one failed. Not an Exception, so that no handler of a program keeps it."""
+
+
+@dataclass(eq=False)
+class Post:
+    """One half of a message: a send or a receive that waits for its other half."""
+
+    sends: bool
+    owner: int
+    peer: int
+    tag: int
+    view: np.ndarray
+    operation: str
+    done: bool = False
+
+    def __str__(self):
+        what = "send to" if self.sends else "receive from"
+        return f"rank {self.owner} waits in {self.operation}: {what} rank {self.peer}, tag {self.tag}, " \
+               f"{self.view.nbytes} bytes"
+
+
+class Board:
+    """Where the ranks of one process post their messages. One lock guards all of it."""
+
+    def __init__(self, size):
+        self.size = size
+        self.failure = None  # (rank, exception) of the first rank that failed
+        self._lock = threading.Lock()
+        self._wake = [threading.Condition(self._lock) for _ in range(size)]
+        self._channels = defaultdict(deque)
+        self._waiting = {}  # rank -> the Post that it waits for
+        self._ended = set()
+
+    def post(self, context, post):
+        """Match with the other half if it is there, else leave it."""
+        source, target = (post.owner, post.peer) if post.sends else (post.peer, post.owner)
+        channel = context, source, target, post.tag
+        with self._lock:
+            self._stop_if_failed()
+            queue = self._channels[channel]
+            if not queue or queue[0].sends == post.sends:
+                queue.append(post)
+                return
+            other = queue.popleft()
+            if not queue:
+                del self._channels[channel]
+            _transfer(*(post, other) if post.sends else (other, post))
+            if self._waiting.get(other.owner) is other:
+                del self._waiting[other.owner]
+                self._wake[other.owner].notify()
+
+    def wait(self, post):
+        with self._lock:
+            while not post.done:
+                self._stop_if_failed()
+                self._waiting[post.owner] = post
+                self._look_for_deadlock(post.owner)
+                self._wake[post.owner].wait()
+
+    def test(self, post):
+        with self._lock:
+            self._stop_if_failed()
+            return post.done
+
+    def end(self, rank, error=None):
+        """A rank's function has returned, or raised `error`."""
+        with self._lock:
+            self._ended.add(rank)
+            self._waiting.pop(rank, None)
+            if isinstance(error, Stopped):
+                return
+            if error is not None:
+                self._fail(rank, error)
+            elif self.failure is None and self._waiting:
+                try:
+                    self._look_for_deadlock(rank)
+                except Deadlock:
+                    pass  # recorded; the ranks that wait are woken by it
+
+    def fail(self, rank, error):
+        with self._lock:
+            self._fail(rank, error)
+
+    def _fail(self, rank, error):
+        if self.failure is None:
+            self.failure = rank, error
+        for condition in self._wake:
+            condition.notify_all()
+
+    def _stop_if_failed(self):
+        if self.failure is not None:
+            raise Stopped
+
+    def _look_for_deadlock(self, rank):
+        """Exact, with no clock: a post that is matched stops its owner's waiting at once."""
+        if len(self._waiting) + len(self._ended) < self.size:
+            return
+        lines = [str(post) for _, post in sorted(self._waiting.items())]
+        lines += [f"rank {r} has ended" for r in sorted(self._ended)]
+        error = Deadlock("no rank can go on:\n  " + "\n  ".join(lines))
+        self._fail(rank, error)
+        raise error
+
+
+def _transfer(send, receive):
+    if send.view.nbytes != receive.view.nbytes:
+        raise ValueError(
+            f"rank {send.owner} sends {send.view.nbytes} bytes to rank {receive.owner} (in {send.operation}, tag "
+            f"{send.tag}), which expects {receive.view.nbytes} (in {receive.operation}): give both the same shape "
+            "and dtype"
+        )
+    np.copyto(receive.view.view(np.uint8), send.view.view(np.uint8))
+    send.done = receive.done = True
+
+
+class Threads:
+    """One rank's end of a Board, for one group of ranks. `ranks` are the group's ranks in the world."""
+
+    takes_devices = False
+
+    def __init__(self, board, ranks, rank, context=()):
+        self._board, self._context, self._splits = board, context, 0
+        self.ranks, self.rank, self.size = tuple(ranks), rank, len(ranks)
+        self.operation = "send or receive"
+
+    def pieces(self, view):
+        """Messages that it takes to move `view`."""
+        return 1
+
+    def post(self, sends, receives, tag):
+        me = self.ranks[self.rank]
+        posts = [Post(True, me, self.ranks[peer], tag, view, self.operation) for view, peer in sends]
+        posts += [Post(False, me, self.ranks[peer], tag, view, self.operation) for view, peer in receives]
+        for post in posts:
+            self._board.post(self._context, post)
+        return posts
+
+    def wait(self, posts):
+        for post in posts:
+            self._board.wait(post)
+
+    def test(self, posts):
+        return all(self._board.test(post) for post in posts)
+
+    def exchange(self, sends, receives, tag):
+        """A call that sends and receives all of these at once and returns when they are done."""
+        return partial(self._exchange, sends, receives, tag)
+
+    def _exchange(self, sends, receives, tag):
+        self.wait(self.post(sends, receives, tag))
+
+    def split(self, color, members):
+        """The end of a new group: `members` are its ranks here, in its order; None for a rank in no group."""
+        self._splits += 1
+        if color is None:
+            return None
+        ranks = [self.ranks[m] for m in members]
+        return Threads(self._board, ranks, members.index(self.rank), (*self._context, self._splits, color))

@@ -1,0 +1,62 @@
+"""Where groups come from: the ranks of mpirun, or threads of this process."""
+
+import threading
+
+from comm import transport
+from comm.group import Group
+from comm.threads import Board, Threads
+
+_here = threading.local()  # .world: the group of a rank that is a thread
+_lock = threading.Lock()
+_process = []  # the group of this process, once made
+
+
+def world():
+    """The group of all ranks.
+
+    Under mpirun (mpiexec, srun) it is over MPI, and every rank must ask for it. Inside `run` it is the group of
+    the threads. Otherwise this process is the only rank, and mpi4py is not imported. Always the same object.
+    """
+    group = getattr(_here, "world", None)
+    if group is not None:
+        return group
+    with _lock:
+        if not _process:
+            _process.append(Group(transport.world() if transport.launched() else Threads(Board(1), (0,), 0)))
+        return _process[0]
+
+
+def run(size, function, checked=None):
+    """Run function(group) on `size` ranks, threads of this process; returns the results in order of rank.
+
+    If a rank raises, the others are stopped at their next communication, and its exception is raised here with a
+    note that names the rank. If no rank can go on, Deadlock is raised and says who waits for whom.
+    checked: compare the calls of all ranks before each collective; None: as MINIGPT_COMM_CHECK says.
+    """
+    if size < 1:
+        raise ValueError(f"size={size}: expected at least one rank")
+    board, results = Board(size), [None] * size
+
+    def body(rank):
+        try:
+            _here.world = Group(Threads(board, range(size), rank), checked)
+            results[rank] = function(_here.world)
+        except BaseException as error:
+            board.end(rank, error)
+        else:
+            board.end(rank)
+
+    ranks = [threading.Thread(target=body, args=(r,), name=f"rank {r}", daemon=True) for r in range(size)]
+    for thread in ranks:
+        thread.start()
+    try:
+        for thread in ranks:
+            thread.join()
+    except BaseException as error:  # Ctrl-C: the ranks must not go on behind the caller's back
+        board.fail(None, error)
+        raise
+    if board.failure is not None:
+        rank, error = board.failure
+        error.add_note(f"This was raised on rank {rank} of {size}.")
+        raise error
+    return results
