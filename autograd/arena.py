@@ -1,0 +1,74 @@
+"""Buffers that are kept from step to step.
+
+A training step asks for the same shapes over and over.  `empty` hands out a view of a kept block;
+the block is free again when nobody else refers to it, which its reference count tells (a view
+refers to its base), so whatever a user still holds, logits, micro-batches in flight, a lazy
+gradient's closure, is never handed out twice.  In steady state nothing large is allocated.
+"""
+
+from math import prod
+from sys import getrefcount
+
+import numpy as np
+
+from autograd.rank import rank
+
+SMALL = 1 << 14             # bytes; below, malloc is quicker than looking for a free block
+LINE, PAGE = 64, 4096
+_holder = [object()]
+FREE = getrefcount(_holder[0]) + 1         # a free block is held by its list, getrefcount's argument and the table
+
+
+class Arena:
+    """Blocks by size, each 64-byte aligned; starts are staggered so that equal sizes do not share cache sets."""
+
+    def __init__(self):
+        self.blocks = {}        # bytes -> list of blocks
+        self.cursor = {}        # bytes -> where the search for a free block goes on
+        self.start = {}         # id of a block -> (block, offset of its first aligned byte)
+        self.bytes = 0
+
+    def empty(self, shape, dtype):
+        """An uninitialised C-contiguous array, 64-byte aligned."""
+        size = prod(shape) * dtype.itemsize
+        blocks = self.blocks.get(size)
+        if blocks is None:
+            blocks, self.cursor[size] = self.blocks.setdefault(size, []), 0
+        at, count = self.cursor[size], len(blocks)
+        for i in range(at, at + count):
+            if getrefcount(blocks[i % count]) == FREE:
+                self.cursor[size] = (i + 1) % count
+                block = blocks[i % count]
+                return np.ndarray(shape, dtype, block, self.start[id(block)][1])
+        return self._grow(blocks, size, shape, dtype)
+
+    def _grow(self, blocks, size, shape, dtype):
+        block = np.empty(size + 2 * PAGE, np.uint8)
+        offset = -block.ctypes.data % PAGE + len(self.start) * 17 * LINE % PAGE
+        blocks.append(block)
+        self.start[id(block)] = (block, offset)
+        self.bytes += block.nbytes
+        self.cursor[size] = 0
+        return np.ndarray(shape, dtype, block, offset)
+
+    def owns(self, block):
+        return id(block) in self.start
+
+
+def empty(shape, dtype=np.dtype(np.float32)):
+    """An uninitialised host array: from this rank's arena if it is large, from NumPy if small."""
+    if prod(shape) * dtype.itemsize < SMALL:
+        return np.empty(shape, dtype)
+    if rank.arena is None:
+        rank.arena = Arena()
+    return rank.arena.empty(shape, dtype)
+
+
+def clear():
+    """Give this rank's kept blocks back to the system (what is still in use lives on with its users)."""
+    rank.arena = None
+
+
+def resident():
+    """Bytes that this rank's arena holds."""
+    return 0 if rank.arena is None else rank.arena.bytes
