@@ -16,11 +16,11 @@ from autograd.rank import rank
 SMALL = 1 << 14             # bytes; below, malloc is quicker than looking for a free block
 LINE, PAGE = 64, 4096
 _holder = [object()]
-FREE = getrefcount(_holder[0]) + 1         # a free block is held by its list, getrefcount's argument and the table
+FREE = getrefcount(_holder[0]) + 1         # held by its list and getrefcount's argument, and by the table
 
 
 class Arena:
-    """Blocks by size, each 64-byte aligned; starts are staggered so that equal sizes do not share cache sets."""
+    """Blocks by size, 64-byte aligned; starts are staggered, so that equal sizes do not share cache sets."""
 
     def __init__(self):
         self.blocks = {}        # bytes -> list of blocks
@@ -55,7 +55,10 @@ class Arena:
         return id(block) in self.start
 
 
-def empty(shape, dtype=np.dtype(np.float32)):
+FLOAT32 = np.dtype(np.float32)
+
+
+def empty(shape, dtype=FLOAT32):
     """An uninitialised host array: from this rank's arena if it is large, from NumPy if small."""
     if prod(shape) * dtype.itemsize < SMALL:
         return np.empty(shape, dtype)

@@ -31,4 +31,5 @@ def check_finite(name, inputs, outputs, layer=None):
             shapes = ", ".join(str(x.shape) for x in inputs if hasattr(x, "shape"))
             where = layer if layer is not None else rank.layer
             raise NonFinite(f"{name} produced NaN or infinity (result {y.shape}"
-                            + (f", inputs {shapes}" if shapes else "") + (f", in layer {where}" if where else "") + ")")
+                            + (f", inputs {shapes}" if shapes else "")
+                            + (f", in layer {where}" if where else "") + ")")

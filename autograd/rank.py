@@ -12,7 +12,7 @@ class Rank(threading.local):
         self.debug = False             # True inside debug: every result is checked for NaN and infinity
         self.layer = ""                # name of the layer that is running, kept up in debug mode
         self.accumulation = None       # the open Accumulation, which says when a leaf is complete
-        self.after_node = None         # called after every node of a backward: collectives in flight are polled
+        self.after_node = None         # called after every node of a backward: polls collectives in flight
         self.arena = None              # made on first use by autograd.arena
 
 

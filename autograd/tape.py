@@ -21,6 +21,7 @@ from numpy import generic
 
 from autograd.backend import is_array, xp
 from autograd.debug import check_finite
+from autograd.gradients import Lazy, add_to_leaf
 from autograd.ownership import alone, handed_over
 from autograd.rank import rank
 from autograd.tensor import Tensor
@@ -47,23 +48,6 @@ class Node:
 
     def __repr__(self):
         return f"<{self.name} #{self.serial} {self.outputs[0][0]}>"
-
-
-class Lazy:
-    """A gradient that can be computed into place.
-
-    write(out, fresh)   sets out to the gradient if fresh, adds the gradient to out if not
-    Called with nothing, it returns the gradient as a new array.
-    """
-    __slots__ = ("write", "shape", "dtype")
-
-    def __init__(self, write, shape, dtype):
-        self.write, self.shape, self.dtype = write, shape, dtype
-
-    def __call__(self):
-        out = xp.empty(self.shape, self.dtype)
-        self.write(out, True)
-        return out
 
 
 class Body:
@@ -98,7 +82,18 @@ def op(function):
     def apply(*inputs, **options):
         if options and any(isinstance(value, Tensor) for value in options.values()):
             inputs, options = _by_position(name, parameters, inputs, options)
-        arrays = [x.data if isinstance(x, Tensor) else _array_of(x) for x in inputs]
+        arrays, parents, wanted = [], [], False
+        for x in inputs:
+            if isinstance(x, Tensor):
+                arrays.append(x.data)
+                parents.append((x.origin or x) if x.requires_grad else None)
+                wanted = wanted or x.requires_grad
+            else:
+                array, parent = _not_a_tensor(x)
+                arrays.append(array)
+                parents.append(parent)
+                wanted = wanted or parent is not None
+        x = None                                        # or `handed_over` would count it
         body = formula
         if twins and rank.twins:
             for twin in twins:
@@ -108,12 +103,17 @@ def op(function):
                         options["owned"] = isinstance(inputs[0], Tensor) and handed_over(inputs)
                     break
         y, backward = body.function(*arrays, **options)
-        parents = _parents(inputs) if backward is not None and rank.recording else None
-        outputs = y if type(y) is tuple else (y,)
-        results = _record(name, parents, backward, outputs, body.overwrites)
         if rank.debug:
-            check_finite(name, arrays, outputs)
-        return tuple(results) if outputs is y else results[0]
+            check_finite(name, arrays, y if type(y) is tuple else (y,))
+        if backward is None or not wanted or not rank.recording:
+            parents = None
+        if type(y) is tuple:
+            return _several(name, parents, backward, y, body.overwrites)
+        if not is_array(y):
+            y = xp.asarray(y)
+        if parents is None:
+            return _result(y, None)
+        return _result(y, (Node(name, parents, backward, ((y.shape, y.dtype),), body.overwrites), 0))
 
     apply.formula, apply.twins = formula, twins
     return apply
@@ -140,44 +140,34 @@ def _by_position(name, parameters, inputs, options):
     return tuple(inputs), options
 
 
-def _array_of(x):
-    """An input that is not a Tensor: NumPy scalars become Python numbers, so that they never promote."""
+def _not_a_tensor(x):
+    """An input that is not a Tensor -> what the op gets, where gradients go.
+
+    NumPy scalars become Python numbers, so that they never promote (CASES 20-23).
+    """
     if isinstance(x, generic):
-        return x.item()
-    if isinstance(x, (list, tuple)):
-        return [i.data if isinstance(i, Tensor) else i for i in x]
-    return x
+        return x.item(), None
+    if isinstance(x, (list, tuple)) and any(isinstance(i, Tensor) for i in x):
+        parents = tuple([(i.origin or i) if isinstance(i, Tensor) and i.requires_grad else None for i in x])
+        wanted = any(parent is not None for parent in parents)
+        return [i.data if isinstance(i, Tensor) else i for i in x], parents if wanted else None
+    return x, None
 
 
-def _parents(inputs):
-    """Where gradients of the inputs go; None if nowhere."""
-    parents, wanted = [], False
-    for x in inputs:
-        if isinstance(x, Tensor):
-            parent = (x.origin or x) if x.requires_grad else None
-        elif isinstance(x, (list, tuple)):
-            parent = _parents(x)
-        else:
-            parent = None
-        wanted = wanted or parent is not None
-        parents.append(parent)
-    return tuple(parents) if wanted else None
+def _result(array, origin):
+    tensor = _new(Tensor)
+    tensor.data, tensor.grad, tensor.buffer, tensor.origin = array, None, None, origin
+    tensor.requires_grad = origin is not None
+    return tensor
 
 
-def _record(name, parents, backward, outputs, overwrites):
-    """Wrap output arrays in Tensors; make the node if a gradient is wanted."""
+def _several(name, parents, backward, outputs, overwrites):
+    """The results of an op with several outputs; integers carry no gradient."""
     outputs = [y if is_array(y) else xp.asarray(y) for y in outputs]
-    node = None
-    if parents is not None:
-        node = Node(name, parents, backward, tuple([(y.shape, y.dtype) for y in outputs]), overwrites)
-    results = []
-    for i, y in enumerate(outputs):
-        tensor = _new(Tensor)
-        tensor.data, tensor.grad, tensor.buffer = y, None, None
-        tensor.requires_grad = node is not None and y.dtype.kind == "f"
-        tensor.origin = (node, i) if tensor.requires_grad else None
-        results.append(tensor)
-    return results
+    if parents is None:
+        return tuple([_result(y, None) for y in outputs])
+    node = Node(name, parents, backward, tuple([(y.shape, y.dtype) for y in outputs]), overwrites)
+    return tuple([_result(y, (node, i) if y.dtype.kind == "f" else None) for i, y in enumerate(outputs)])
 
 
 @contextmanager
@@ -214,7 +204,8 @@ def backpropagate(output, grad=None, retain_graph=False, sink=None):
     """
     grad, sink = _root_gradient(output, grad), sink or add_to_leaf
     if output.origin is None:
-        return sink(output, grad)
+        sink(output, grad)
+        return
     root, index = output.origin
     order, uses = _reachable(root)
     if rank.accumulation is not None:
@@ -231,9 +222,9 @@ def backpropagate(output, grad=None, retain_graph=False, sink=None):
 
 def _root_gradient(output, grad):
     if not output.requires_grad:
-        raise RuntimeError("backward of something that requires no gradient: no input of it has requires_grad=True, "
-                           "it was made under no_grad, or it comes from an op without a gradient "
-                           f"(integers, comparisons, argmax); its dtype is {output.dtype}")
+        raise RuntimeError("backward of something that requires no gradient: no input of it has "
+                           "requires_grad=True, it was made under no_grad, or it comes from an op without a "
+                           f"gradient (integers, comparisons, argmax); its dtype is {output.dtype}")
     if grad is None:
         if output.size != 1:
             raise RuntimeError(f"backward of a tensor of shape {output.shape} needs its gradient: "
@@ -241,7 +232,8 @@ def _root_gradient(output, grad):
         return xp.ones(output.shape, output.dtype)
     grad = grad.data if isinstance(grad, Tensor) else xp.asarray(grad, dtype=output.dtype)
     if grad.shape != output.shape:
-        raise RuntimeError(f"gradient of shape {grad.shape} for a tensor of shape {output.shape}: they must be equal")
+        raise RuntimeError(f"backward got a gradient of shape {grad.shape} for a tensor of shape "
+                           f"{output.shape}: they must be equal")
     return grad
 
 
@@ -276,13 +268,13 @@ def _is_list(entry):
 
 
 def _backward_of(node, pending, retain_graph, sink):
-    """Run one node's backward and hand its gradients on.  (Its locals die here, so that `alone` counts right.)"""
+    """Run one node's backward and hand its gradients on (its locals die here, for `alone` to count right)."""
     dys, backward, parents = pending.pop(node), node.backward, node.parents
     if not retain_graph:
         node.backward, node.parents = None, ()
     single = len(dys) == 1
     if node.overwrites:
-        owned = alone(dys, 0) if single else tuple([dy is not None and alone(dys, i) for i, dy in enumerate(dys)])
+        owned = alone(dys, 0) if single else tuple([alone(dys, i) for i in range(len(dys))])
         gradients = backward(dys[0] if single else tuple(dys), owned)
     else:
         gradients = backward(dys[0] if single else tuple(dys))
@@ -304,8 +296,8 @@ def _backward_of(node, pending, retain_graph, sink):
 def _check_count(node, parents, gradients):
     """Gradients may be left out at the end, for inputs that want none; more than inputs is a mistake."""
     if len(gradients) > len(parents) or any(p is not None for p in parents[len(gradients):]):
-        raise TypeError(f"{node.name}: its backward returned {len(gradients)} gradients for {len(parents)} inputs: "
-                        "return one for every input, None where there is none")
+        raise TypeError(f"{node.name}: its backward returned {len(gradients)} gradients for {len(parents)} "
+                        "inputs: return one for every input, None where there is none")
 
 
 def _hand_on(node, parent, gradient, pending, sink):
@@ -337,8 +329,8 @@ def _hand_on(node, parent, gradient, pending, sink):
 def _check(node, gradient, shape, dtype):
     """An op must return gradients like its inputs (CASES 7, 24)."""
     if gradient.shape != shape or gradient.dtype != dtype:
-        raise TypeError(f"{node.name}: its backward returned a gradient of shape {gradient.shape}, {gradient.dtype}, "
-                        f"for an input of shape {shape}, {dtype}: they must be equal")
+        raise TypeError(f"{node.name}: its backward returned a gradient of shape {gradient.shape}, "
+                        f"{gradient.dtype}, for an input of shape {shape}, {dtype}: they must be equal")
     if rank.debug and type(gradient) is not Lazy:
         check_finite(f"backward of {node.name}", (), (gradient,), node.layer)
 
@@ -346,112 +338,6 @@ def _check(node, gradient, shape, dtype):
 def _zeros_like(leaf):
     """The gradient of a leaf that an op says has no influence: zero, so that the use still counts."""
     return Lazy(lambda out, fresh: out.fill(0) if fresh else None, leaf.data.shape, leaf.data.dtype)
-
-
-# ------------------------------------------------------------------------------------ leaves
-
-def add_to_leaf(leaf, gradient):
-    """Add a gradient, lazy or not, to `leaf.grad`; in place only into the leaf's own buffer."""
-    if leaf.buffer is not None:
-        _add_to_buffer(leaf, gradient)
-    else:
-        gradient = gradient() if callable(gradient) else gradient
-        if gradient.shape != leaf.data.shape:
-            raise TypeError(f"gradient of shape {gradient.shape} for a leaf of shape {leaf.data.shape}")
-        leaf.grad = gradient.copy() if leaf.grad is None else leaf.grad + gradient
-    if rank.accumulation is not None:
-        rank.accumulation.used(leaf)
-
-
-def _add_to_buffer(leaf, gradient):
-    fresh, out = leaf.grad is None, leaf.buffer
-    if not fresh and leaf.grad is not out:
-        out[...] = leaf.grad            # somebody replaced the gradient: go on from theirs
-    if type(gradient) is Lazy:
-        gradient.write(out, fresh)
-    else:
-        gradient = gradient() if callable(gradient) else gradient
-        if gradient.shape != out.shape:
-            raise TypeError(f"gradient of shape {gradient.shape} for a leaf of shape {out.shape}")
-        if fresh:
-            out[...] = gradient
-        else:
-            xp.add(out, gradient, out=out)
-    leaf.grad = out
-
-
-class Deferred(list):
-    """A sink that keeps lazy gradients of leaves for later: the W of zero-bubble pipelines.
-
-    `run()` computes and adds them, in the order in which they were met.
-    """
-
-    def __call__(self, leaf, gradient):
-        if callable(gradient):
-            self.append((leaf, gradient))
-        else:
-            add_to_leaf(leaf, gradient)
-
-    def run(self):
-        owed, self[:] = list(self), []
-        for leaf, gradient in owed:
-            add_to_leaf(leaf, gradient)
-
-
-class Accumulation:
-    """Knows when a leaf's gradient is complete: see `accumulation`."""
-
-    def __init__(self, parameters, backwards, on_complete):
-        self.parameters, self.backwards, self.on_complete = list(parameters), backwards, on_complete
-        self.owed, self.complete = {}, set()
-
-    def begin(self, uses):
-        if self.backwards == 0:
-            raise RuntimeError("more backwards than accumulation(backwards=...) announced: count every micro-batch")
-        self.backwards -= 1
-        for leaf, number in uses.items():
-            self.owed[leaf] = self.owed.get(leaf, 0) + number
-
-    def used(self, leaf):
-        self.owed[leaf] = self.owed.get(leaf, 1) - 1
-        if self.owed[leaf] == 0 and self.backwards == 0:
-            self._fire(leaf)
-
-    def flush(self):
-        """Leaves that the last backward did not reach, in the order of the parameters."""
-        late = [name for name, number in self.owed.items() if number]
-        if late or self.backwards:
-            raise RuntimeError(f"accumulation ended with {self.backwards} backwards missing and "
-                               f"{len(late)} gradients still owed: run every micro-batch and every Deferred")
-        for leaf in self.parameters:
-            self._fire(leaf)
-
-    def _fire(self, leaf):
-        if leaf not in self.complete:
-            self.complete.add(leaf)
-            if self.on_complete is not None:
-                self.on_complete(leaf)
-
-
-@contextmanager
-def accumulation(parameters, backwards=1, on_complete=None):
-    """Announce how many backwards make one step, and hear of every leaf whose gradient is complete.
-
-    parameters   the leaves, in the order in which unused ones are reported at the end
-    backwards    number of backward calls (micro-batches) of this step
-    on_complete  on_complete(leaf), when the last use of the leaf in the last backward was added;
-                 a leaf that the step did not use is reported at the end, its grad perhaps None
-
-    Raises RuntimeError for more or fewer backwards than announced.
-    """
-    if rank.accumulation is not None:
-        raise RuntimeError("accumulation inside accumulation: a step is announced once, around all its backwards")
-    rank.accumulation = opened = Accumulation(parameters, backwards, on_complete)
-    try:
-        yield opened
-        opened.flush()
-    finally:
-        rank.accumulation = None
 
 
 # An op whose only input nobody else holds, so that `handed_over` learns what its counts look like.

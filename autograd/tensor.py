@@ -26,7 +26,7 @@ class Tensor:
 
     def __init__(self, data, requires_grad=False):
         if isinstance(data, Tensor):
-            raise TypeError("expected an array, got a Tensor: use x.detach() for the same data without its past")
+            raise TypeError("expected an array, got a Tensor: x.detach() is its data without its past")
         array = data if is_array(data) else _from_host(data)
         if requires_grad and array.dtype.kind != "f":
             raise TypeError(f"only floating point can require a gradient, got {array.dtype}: "
@@ -43,7 +43,8 @@ class Tensor:
         return len(self.data)
 
     def __repr__(self):
-        past = f", from {self.origin[0].name}" if self.origin else ", requires_grad" if self.requires_grad else ""
+        leaf = ", requires_grad" if self.requires_grad else ""
+        past = f", from {self.origin[0].name}" if self.origin else leaf
         return f"Tensor({to_host(self.data)!r}{past})"
 
     def __bool__(self):
@@ -76,7 +77,7 @@ class Tensor:
         Raises RuntimeError if nothing here requires a gradient, if the graph was released by an
         earlier backward, or if grad is needed or has another shape.
         """
-        from autograd.tape import backpropagate     # the tape itself needs Tensor
+        from autograd.tape import backpropagate  # the tape itself needs Tensor
         backpropagate(self, grad, retain_graph)
 
 
