@@ -12,27 +12,27 @@ TABLE = 1 << 22                                   # pairs counted in a table; a 
 
 
 def unigram(train, validation, vocab_size):
-    """Loss of p(b) = (count(b) + 1) / (N + V)."""
-    counts = np.bincount(check_tokens(train), minlength=vocab_size)
-    targets = _targets(validation, vocab_size, len(counts))
-    return float(np.mean(np.log(len(train) + vocab_size) - np.log(counts + 1.0)[targets]))
+    """Loss of p(b) = (count(b) + 1) / (N + V). Token ids are (N,) integers below V = vocab_size."""
+    _check(train, validation, vocab_size)
+    counts = np.bincount(train, minlength=vocab_size)
+    return float(np.mean(np.log(len(train) + vocab_size) - np.log(counts + 1.0)[validation[1:]]))
 
 
 def bigram(train, validation, vocab_size):
     """Loss of p(b | a) = (count(a, b) + 1) / (count(a) + V), where count(a) is of a with any successor."""
-    firsts = np.bincount(check_tokens(train)[:-1], minlength=vocab_size)
-    _targets(validation, vocab_size, len(firsts))
+    _check(train, validation, vocab_size)
+    firsts = np.bincount(train[:-1], minlength=vocab_size)
     together = _count_of(_pairs(train, vocab_size), _pairs(validation, vocab_size), vocab_size**2)
     return float(np.mean(np.log(firsts[validation[:-1]] + float(vocab_size)) - np.log(together + 1.0)))
 
 
-def _targets(validation, vocab_size, counted):
-    if len(check_tokens(validation)) < 2:
+def _check(train, validation, vocab_size):
+    for tokens in (check_tokens(train), check_tokens(validation)):
+        if tokens.size and not 0 <= tokens.min() <= tokens.max() < vocab_size:
+            wrong = tokens.min() if tokens.min() < 0 else tokens.max()
+            raise ValueError(f"token id {wrong} is outside the vocabulary of vocab_size={vocab_size}")
+    if len(validation) < 2:
         raise ValueError(f"validation has {len(validation)} tokens; at least 2 are needed to predict one")
-    largest = max(counted - 1, int(validation.max()))
-    if largest >= vocab_size:
-        raise ValueError(f"token id {largest} is outside the vocabulary of vocab_size={vocab_size}")
-    return validation[1:]
 
 
 def _pairs(tokens, vocab_size):

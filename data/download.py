@@ -10,6 +10,8 @@ from data import cache
 
 ATTEMPTS = 3                                      # of one address, when the fault may pass
 TIMEOUT = 8                                       # seconds without a byte
+PATIENCE, SLOWEST = 30, 1000                      # seconds to begin with, then bytes per second on average
+REPORT = 0.5                                      # seconds between two lines of progress
 BLOCK = 1 << 16
 PASSING = (429, 500, 502, 503, 504)               # HTTP statuses that may be gone in a second
 
@@ -55,14 +57,20 @@ def hash_of(path):
 
 def _download(address, partial, sha256, say):
     digest, received = hashlib.sha256(), 0
+    begun = reported = time.monotonic()
     request = urllib.request.Request(address, headers={"User-Agent": "minigpt"})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as response, open(partial, "wb") as file:
         expected = int(response.headers.get("Content-Length") or 0)
-        while block := response.read(BLOCK):
+        while block := response.read1(BLOCK):
             file.write(block)
             digest.update(block)
             received += len(block)
-            say(f"{address}: {received:,} bytes" + (f" of {expected:,}" if expected else ""))
+            now = time.monotonic()
+            if now - begun > PATIENCE + received / SLOWEST:
+                raise TimeoutError(f"only {received:,} bytes came in {now - begun:.0f} s")
+            if now - reported > REPORT or received == expected:
+                say(f"{address}: {received:,} bytes" + (f" of {expected:,}" if expected else ""))
+                reported = now
     if received < expected:
         raise http.client.IncompleteRead(b"", expected - received)
     if digest.hexdigest() != sha256:
@@ -73,12 +81,14 @@ def _download(address, partial, sha256, say):
 def _may_pass(error):
     if isinstance(error, urllib.error.HTTPError):
         return error.code in PASSING
-    if isinstance(error, urllib.error.URLError):  # no such host, no network, refused
-        return isinstance(error.reason, TimeoutError)
+    if isinstance(error, urllib.error.URLError):  # no network, no such host, refused: waiting would not help
+        return False
     return isinstance(error, (OSError, http.client.HTTPException))
 
 
 def _describe(error):
     if isinstance(error, http.client.IncompleteRead):
         return f"the connection ended {error.expected:,} bytes before the end of the file"
+    if type(error) is urllib.error.URLError:
+        error = error.reason
     return str(error) or type(error).__name__

@@ -135,9 +135,10 @@ class Characters(Tokenizer):
 
     def _refuse(self, text, position):
         character = text[position]
-        raise ValueError(f"character {character!r} (U+{ord(character):04X}) at position {position} "
-                         f"is not among the {self.vocab_size} characters of this vocabulary; leave it out, or prepare a "
-                         "corpus that has it or one with tokenizer 'bytes' or 'bpe', which take any text")
+        raise ValueError(
+            f"character {character!r} (U+{ord(character):04X}) at position {position} is not among the "
+            f"{self.vocab_size} characters of this vocabulary; leave it out, or prepare a corpus that has "
+            "it, or one with tokenizer 'bytes' or 'bpe', which take any text")
 
     def bytes_of(self, ids):
         return b"".join([self._utf8[i] for i in ids])
