@@ -26,6 +26,7 @@ class Arena:
         self.blocks = {}        # bytes -> list of blocks
         self.cursor = {}        # bytes -> where the search for a free block goes on
         self.start = {}         # id of a block -> (block, offset of its first aligned byte)
+        self.scratch = {}       # slot -> the array that every twin uses as its scratch number `slot`
         self.bytes = 0
 
     def empty(self, shape, dtype):

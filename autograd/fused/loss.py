@@ -1,0 +1,54 @@
+"""Twin of cross_entropy: the gradient takes the place of the logits, a tile of rows at a time."""
+
+import numpy as np
+
+from autograd import arena
+from autograd.fused.tiles import contiguous, ones, rows_per_tile
+from autograd.ops.loss import count_targets, cross_entropy
+from autograd.tape import accelerates
+
+
+def _takes(logits, targets, *, total=None, ignore=-1):
+    return contiguous(logits) and type(targets) is np.ndarray and logits.ndim >= 2
+
+
+@accelerates(cross_entropy, when=_takes, consumes=True)
+def cross_entropy_in_place(logits, targets, *, total=None, ignore=-1, owned):
+    """Logits and their gradient are the largest arrays of a step: one buffer serves for both.
+
+    Forward already knows the gradient, (softmax - one-hot) / total, and writes it over the logits
+    if they were made for this call, as in cross_entropy(model(batch), targets).
+    """
+    wanted, total = count_targets(logits, targets, total, ignore)
+    rows, picked = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    gradient = rows if owned else arena.empty(rows.shape)
+    step, loss = min(rows_per_tile(rows.shape[1]), len(rows)), 0.0
+    for i in range(0, len(rows), step):
+        tile = slice(i, i + step)
+        keep = None if wanted is None else wanted[tile]
+        loss += _cross_entropy_tile(rows[tile], picked[tile], keep, 1 / total, gradient[tile])
+
+    def backward(dy):
+        out = gradient.reshape(shape)
+        return out if dy == 1 else out * dy
+
+    shape = logits.shape
+    return np.array(loss / total, np.float32), backward
+
+
+def _cross_entropy_tile(logits, targets, wanted, weight, gradient):
+    """-> the sum of losses of a tile of rows; gradient := (softmax(logits) - one_hot(targets)) weight"""
+    each = np.arange(len(logits))
+    if wanted is not None:
+        targets = np.where(wanted, targets, 0)
+    np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True), out=gradient)
+    picked = gradient[each, targets]
+    np.exp(gradient, out=gradient)
+    sums = np.dot(gradient, ones(gradient.shape[1]))
+    losses, scale = np.log(sums) - picked, weight / sums
+    if wanted is not None:
+        losses, scale = np.where(wanted, losses, 0), np.where(wanted, scale, 0)
+        weight = np.where(wanted, weight, 0)
+    np.multiply(gradient, scale[:, None].astype(np.float32, copy=False), out=gradient)
+    gradient[each, targets] -= weight
+    return float(losses.sum(dtype=np.float64))
