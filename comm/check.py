@@ -1,8 +1,8 @@
 """MINIGPT_COMM_CHECK=1: before each collective the ranks agree on what they are about to do.
 
-Without it, ranks that call different things hang, or add numbers that do not belong together. With it, each rank
-passes a header (operation, dtype, count, root, and the line that called) round the ring, and every rank raises the
-same Mismatch. It costs a short all-gather for every collective, and nothing when it is off.
+Without it, ranks that call different things hang, or add numbers that do not belong together. With it, each
+rank passes a header (operation, dtype, count, root, and the line that called) round the ring, and every rank
+raises the same Mismatch. It costs a short all-gather for every collective, and nothing when it is off.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from comm.algorithms.ring import ring_all_gather
 from comm.device import host
 from comm.execute import COLLECTIVE_TAG, Plan
-from comm.schedule import bounds, rounds
+from comm.schedule import bounds
 
 HEADER = 256  # bytes
 TAG = COLLECTIVE_TAG + 1
@@ -33,8 +33,7 @@ class Checker:
         size = endpoint.size
         self._endpoint = endpoint
         self._headers = host.empty(size * HEADER, "u1")
-        self._plan = Plan(endpoint, rounds(ring_all_gather, endpoint.rank, size), self._headers,
-                          bounds(size * HEADER, size), tag=TAG)
+        self._plan = Plan(endpoint, ring_all_gather, self._headers, bounds(size * HEADER, size), tag=TAG)
 
     def __call__(self, call):
         """call: what this rank is about to do, e.g. "all_reduce(sum of 10 float32)".
@@ -57,7 +56,7 @@ def _describe(said, names):
         groups.setdefault(call, []).append(str(name))
     lines = [f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {call}" + (f" at {site}" if site else "")
              for (call, site), who in groups.items()]
-    return "the ranks of a group must make the same calls in the same order, but called\n  " + "\n  ".join(lines)
+    return "\n  ".join(["the ranks of a group must make the same calls in one order, but called", *lines])
 
 
 def _site():

@@ -1,16 +1,19 @@
 """Plans: one rank's rounds bound to a buffer, made once and run many times.
 
-What makes small messages cheap is that nothing is computed on the way: slices, scratch and the transport's call of
-each round are bound when the plan is made. Scratch is aligned to cache lines (comm/device.py).
+What makes small messages cheap is that nothing is computed on the way: slices, scratch and the transport's
+call of each round are bound when the plan is made. Scratch is aligned to cache lines (comm/device.py).
 """
 
+from collections import OrderedDict
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from comm import buffers
+from comm.algorithms import ALGORITHMS
 from comm.device import host
-from comm.schedule import NONE, Recv, Send
+from comm.schedule import NONE, Recv, Send, bounds, rounds
 
 COLLECTIVE_TAG = 1 << 14  # tags from here on belong to collectives; a user's tags are below
 
@@ -28,19 +31,21 @@ class Move(NamedTuple):
 
 
 class Plan:
-    """Run `rounds` on the 1-d buffer `flat`, in place.
+    """Run the rounds of one rank on the 1-d buffer `flat`, in place.
 
-    cuts: size + 1 offsets of the chunks in `flat` (comm.bounds, or any others that all ranks agree on).
-    `run()` blocks. `start()` begins and returns; `poll()` goes as far as it can without waiting and says whether it
-    is done; `wait()` finishes. A plan may be run again when it is done, and holds no more than its scratch.
+    rule: a generator of rounds, rule(rank, size). cuts: size + 1 offsets of the chunks in `flat`: comm's
+    bounds, or others that all ranks agree on. device: who owns `flat` and adds.
+    `run()` blocks. `start()` begins and returns; `poll()` goes as far as it can without waiting and says
+    whether it is done; `wait()` finishes. A plan may be run again when it is done.
     """
 
-    def __init__(self, endpoint, rounds, flat, cuts, op="sum", device=host, tag=COLLECTIVE_TAG):
+    def __init__(self, endpoint, rule, flat, cuts, op="sum", device=host, tag=COLLECTIVE_TAG):
+        self.flat = flat
         self._endpoint, self._device, self._tag = endpoint, device, tag
         self._at = 0
-        rounds = list(rounds)
-        scratch = device.empty(_landing_size(rounds, cuts), flat.dtype)
-        self._moves = [m for m in (self._bind(r, flat, cuts, scratch, op) for r in rounds) if m]
+        todo = list(rounds(rule, endpoint.rank, endpoint.size))
+        scratch = device.empty(_landing_size(todo, cuts), flat.dtype)
+        self._moves = [m for m in (self._bind(r, flat, cuts, scratch, op) for r in todo) if m]
         out = [view for move in self._moves for view, _ in move.sends]
         self.sent = sum(view.nbytes for view in out)  # bytes that leave this rank in one run
         self.messages = sum(endpoint.pieces(view) for view in out)
@@ -123,8 +128,35 @@ def _pieces(chunks, cuts):
             yield start, stop
 
 
-def _landing_size(rounds, cuts):
+def _landing_size(todo, cuts):
     """Elements of scratch that the round with the most to combine needs."""
-    sizes = [sum(stop - start for item in items if isinstance(item, Recv) and item.reduce and item.source != NONE
-                 for start, stop in _pieces(item.chunks, cuts)) for items in rounds]
-    return max(sizes, default=0)
+    def size(items):
+        coming = (i for i in items if isinstance(i, Recv) and i.reduce and i.source != NONE)
+        return sum(stop - start for i in coming for start, stop in _pieces(i.chunks, cuts))
+    return max(map(size, todo), default=0)
+
+
+class Plans:
+    """The plans of one group: new ones, and those kept for buffers that are used again and again."""
+
+    def __init__(self, endpoint, limit=64):
+        self._endpoint, self._limit = endpoint, limit
+        self._kept = OrderedDict()
+
+    def new(self, algorithm, flat, cuts=None, op="sum", device=host, **options):
+        """A plan for one use. cuts: None for even chunks."""
+        rule = partial(ALGORITHMS[algorithm].rule, **options)
+        cuts = bounds(flat.size, self._endpoint.size) if cuts is None else cuts
+        return Plan(self._endpoint, rule, flat, cuts, op, device)
+
+    def kept(self, algorithm, count, dtype, cuts=None, op="sum", memory=None, **options):
+        """A plan that is kept. It runs on the memory of the host array `memory`, or on its own buffer."""
+        key = (algorithm, count, dtype, op, cuts, None if memory is None else buffers.address_of(memory),
+               *options.values())
+        plan = self._kept.get(key)
+        if plan is None:
+            flat = host.empty(count, dtype) if memory is None else buffers.memory_of(memory)
+            plan = self._kept[key] = self.new(algorithm, flat, cuts, op, **options)
+            if len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+        return plan

@@ -1,10 +1,10 @@
 """A collective is a list of rounds; a round says what one rank sends and receives at the same time.
 
-An algorithm is a generator `algorithm(rank, size)` whose rules are arithmetic in `rank`. An int gives the rounds
-of one rank, which `execute` runs; `np.arange(size)` gives the rounds of all ranks at once, which `simulate` checks
-on paper. So the proof is about the code that runs.
+An algorithm is a generator `algorithm(rank, size)` whose rules are arithmetic in `rank`. An int gives the
+rounds of one rank, which `execute` runs; `np.arange(size)` gives the rounds of all ranks at once, which
+`simulate` checks on paper. So the proof is about the code that runs.
 
-Data is spoken of in *chunks*: a buffer of any length is cut into `size` chunks by `bounds`, some perhaps empty.
+Data is spoken of in *chunks*: `bounds` cuts a buffer of any length into `size` chunks, some perhaps empty.
 """
 
 from typing import NamedTuple
@@ -60,7 +60,7 @@ def rounds(algorithm, rank, size, **options):
 def bounds(count, size):
     """Where `count` things are cut into `size` chunks: size + 1 offsets, the first chunks one longer.
 
-    bounds(10, 4) == [0, 3, 6, 8, 10]; the same cut as np.array_split. The one rule for every split in the project.
+    bounds(10, 4) == [0, 3, 6, 8, 10], the cut of np.array_split: the one rule for every split in the project.
     Raises ValueError for a negative count or a size below one.
     """
     if count < 0 or size < 1:

@@ -1,9 +1,11 @@
-"""N ranks as N threads of one process: the same semantics as MPI, deterministic, and it knows when all wait.
+"""N ranks as N threads of one process: deterministic, and it knows when nobody can go on.
 
-A send is finished when its receiver has taken it, as MPI allows for any message: a program that runs here does not
-lean on MPI's buffers. Messages match by (sender, receiver, tag) in order, so results do not depend on timing.
+A send is finished when its receiver has taken it, as MPI allows for any message: a program that runs here
+does not lean on MPI's buffers. Messages match by (sender, receiver, tag) in order, so results do not depend
+on timing.
 """
 
+import contextlib
 import threading
 from collections import defaultdict, deque
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ class Deadlock(RuntimeError):
 
 
 class Stopped(BaseException):
-    """Unwinds a rank because another one failed. Not an Exception, so that no handler of a program keeps it."""
+    """Unwinds a rank because another one failed. Not an Exception, so that no program catches it."""
 
 
 @dataclass(eq=False)
@@ -91,10 +93,8 @@ class Board:
             if error is not None:
                 self._fail(rank, error)
             elif self.failure is None and self._waiting:
-                try:
+                with contextlib.suppress(Deadlock):  # it is recorded, and wakes the ranks that wait
                     self._look_for_deadlock(rank)
-                except Deadlock:
-                    pass  # recorded; the ranks that wait are woken by it
 
     def fail(self, rank, error):
         with self._lock:
@@ -124,10 +124,9 @@ class Board:
 def _transfer(send, receive):
     if send.view.nbytes != receive.view.nbytes:
         raise ValueError(
-            f"rank {send.owner} sends {send.view.nbytes} bytes to rank {receive.owner} (in {send.operation}, tag "
-            f"{send.tag}), which expects {receive.view.nbytes} (in {receive.operation}): give both the same shape "
-            "and dtype"
-        )
+            f"rank {send.owner} sends {send.view.nbytes} bytes (in {send.operation}, tag {send.tag}) but "
+            f"rank {receive.owner} expects {receive.view.nbytes} (in {receive.operation}): give both sides "
+            "the same shape and dtype")
     np.copyto(receive.view.view(np.uint8), send.view.view(np.uint8))
     send.done = receive.done = True
 

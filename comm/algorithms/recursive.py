@@ -12,22 +12,21 @@ from comm.schedule import NONE, Step
 def recursive_doubling_all_reduce(rank, size):
     """Everyone swaps the whole message with a partner and adds; after log2 N rounds all hold the sum.
 
-    When N is no power of two, each of the `extra` last ranks first hands its summand to a rank of the power of two
-    below and is told the result at the end: two rounds more. Bytes per rank: M log2 N, against the ring's 2 M.
+    When N is no power of two, each of the last ranks first hands its summand to a rank of the power of two
+    below, and is told the result at the end: two rounds more. Bytes per rank: M log2 N, the ring's are 2 M.
     Both partners add the same two numbers, and x + y has the bits of y + x: all ranks end with the same bits.
     """
     power = 1 << (size.bit_length() - 1)
     extra = size - power
     folds, stands_in, inside = rank >= power, rank < extra, rank < power
-    everything = dict(send=0 * rank, recv=0 * rank, count=size)
+    to, source = np.where(folds, rank - power, NONE), np.where(stands_in, rank + power, NONE)
+    zero = 0 * rank
     if extra:
-        yield Step(to=np.where(folds, rank - power, NONE), source=np.where(stands_in, rank + power, NONE),
-                   reduce=True, **everything)
+        yield Step(to, zero, source, zero, reduce=True, count=size)
     distance = 1
     while distance < power:
         partner = np.where(inside, rank ^ distance, NONE)
-        yield Step(to=partner, source=partner, reduce=True, **everything)
+        yield Step(partner, zero, partner, zero, reduce=True, count=size)
         distance *= 2
     if extra:
-        yield Step(to=np.where(stands_in, rank + power, NONE), source=np.where(folds, rank - power, NONE),
-                   reduce=False, **everything)
+        yield Step(source, zero, to, zero, reduce=False, count=size)

@@ -1,4 +1,4 @@
-"""Collectives along a binomial tree: whoever knows tells one who does not, so the number that know doubles."""
+"""Collectives along a binomial tree: whoever knows tells one who does not, so those who know double."""
 
 import numpy as np
 

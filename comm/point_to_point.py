@@ -1,0 +1,68 @@
+"""Messages between two ranks, for arrays of any kind."""
+
+from comm import buffers
+from comm.device import device_of, host
+from comm.execute import COLLECTIVE_TAG
+
+
+class PointToPoint:
+    """send, recv and sendrecv of a Group, which gives it an endpoint and a ledger."""
+
+    def send(self, array, to, tag=0):
+        """Send to rank `to`; returns when the array may be changed, which may be when it has been received.
+
+        tag: 0 to 16383; messages between two ranks with one tag arrive in order. Raises ValueError for an
+        unknown rank or tag.
+        """
+        self._message("send", buffers.as_array(array), to, None, None, tag)
+
+    def recv(self, source, out=None, shape=None, dtype=None, tag=0):
+        """The array that rank `source` sends with this tag, in `out`, or new with this shape and dtype.
+
+        Raises ValueError if what comes has another number of bytes.
+        """
+        if out is None:
+            if shape is None or dtype is None:
+                raise ValueError("recv must know what comes: pass out=, or shape= and dtype=")
+            out = host.like(_shape(shape), dtype)
+        return self._message("recv", None, None, out, source, tag)
+
+    def sendrecv(self, array, to, source, out=None, shape=None, dtype=None, tag=0):
+        """Send `array` and receive at the same time; what comes is shaped like `array` unless told."""
+        array = buffers.as_array(array)
+        if out is None:
+            shape = array.shape if shape is None else _shape(shape)
+            out = device_of(array).like(shape, array.dtype if dtype is None else dtype)
+        return self._message("sendrecv", array, to, out, source, tag)
+
+    def _message(self, operation, array, to, out, source, tag):
+        if not 0 <= tag < COLLECTIVE_TAG:
+            raise ValueError(f"tag={tag}: expected 0 to {COLLECTIVE_TAG - 1}")
+        endpoint, sends, receives, devices = self._endpoint, [], [], []
+        endpoint.operation = operation
+        if array is not None:
+            sends = [(buffers.contiguous(array, endpoint.takes_devices).reshape(-1), self._peer(to))]
+            devices.append(device_of(array))
+        if out is not None:
+            buffers.check_out(out, out.shape, out.dtype)
+            here = buffers.landing(out, endpoint.takes_devices)
+            receives = [(here.reshape(-1), self._peer(source))]
+            devices.append(device_of(out))
+        exchange = endpoint.exchange(sends, receives, tag)
+        for device in devices:
+            device.synchronize()
+        exchange()
+        sent = sum(view.nbytes for view, _ in sends)
+        self.ledger.add(operation, sum(endpoint.pieces(view) for view, _ in sends), sent, sent)
+        if out is not None and here is not out:
+            device_of(out).copy(out, here)
+        return out
+
+    def _peer(self, rank):
+        if rank is None or not 0 <= rank < self.size:
+            raise ValueError(f"rank {rank} is not in this group: expected 0 to {self.size - 1}")
+        return rank
+
+
+def _shape(shape):
+    return (shape,) if isinstance(shape, int) else tuple(shape)

