@@ -146,13 +146,21 @@ class ndarray:
 
     def __setitem__(self, key, value):
         if isinstance(value, list | tuple):
-            refuse("x[...] = ", value)
+            refuse("x[...] = values", value)
         if _holds(key, "iu") and getattr(value, "size", 1) > 1:
             _check_unique(self._array, key)
         run("setitem", np.ndarray.__setitem__, (self, key, value), {})
 
     def __deepcopy__(self, memo):
         return self.copy()
+
+    def __reduce__(self):
+        return _from_host, (self.get(),)
+
+
+def _from_host(array):
+    stats.h2d += 1
+    return wrap(array)
 
 
 def _get_item(array, key):
@@ -202,16 +210,26 @@ def run(name, function, args, keywords):
     """Run a NumPy function on what is inside the arguments; its result lives on the device."""
     keywords_inside = {key: to_numpy(x, name) for key, x in keywords.items()}
     result = function(*(to_numpy(x, name) for x in args), **keywords_inside)
-    stats.launches += 1
-    stats.dirty.add(stats.device)
-    if keywords.get("out") is not None:
-        return keywords["out"]
-    return _device(result, args)
+    result = keywords["out"] if keywords.get("out") is not None else _device(result, args)
+    if not _is_view(result):
+        stats.launches += 1
+        stats.dirty.add(stats.device)
+    return result
+
+
+def _is_view(result):
+    """Did an operation only name memory anew, which queues nothing on the stream?"""
+    if isinstance(result, tuple | list):
+        return bool(result) and all(map(_is_view, result))
+    return type(result) is ndarray and result._base is not None
 
 
 def _device(result, args):
     """result with every array in it wrapped; a view remembers the array among args whose memory it shows."""
     if isinstance(result, np.ndarray):
+        for x in args:
+            if type(x) is ndarray and x._array is result:
+                return x
         return wrap(result, None if result.base is None else _owner(result, args))
     if isinstance(result, np.generic):
         return wrap(np.asarray(result))

@@ -14,6 +14,10 @@ ANY_FIRST = {"array", "asarray", "asanyarray", "astype", "broadcast_to", "isscal
 WAITING = {"argwhere", "bincount", "choose", "compress", "extract", "flatnonzero", "nonzero", "unique"}
 ARRAY_ON_CUPY = {"allclose", "array_equal", "array_equiv", "count_nonzero"}    # NumPy: a Python number
 NUMPY_TYPES = (np.generic, np.dtype, np.finfo, np.iinfo)
+SHAPE_AT = {"zeros": slice(0, 1), "ones": slice(0, 1), "full": slice(0, 1), "eye": slice(0, 2),
+            "reshape": slice(1, 2), "broadcast_to": slice(1, 2), "tile": slice(1, 2),
+            "ndarray.reshape": slice(1, None)}                                 # arguments that are host ints
+ATOMIC = ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128")
 
 
 def _check_call(name, allowed, args, keywords):
@@ -35,6 +39,8 @@ def _function(name, function, allowed):
         _check_call(name, allowed, args, keywords)
         if needs_array and args and not is_device(args[0]):
             refuse(name, args[0])
+        if name in SHAPE_AT and any(map(is_device, args[SHAPE_AT[name]])):
+            raise TypeError(f"cupy.{name}: a device array is no shape: int(x) says that it waits")
         if name in WAITING or (name == "where" and len(args) == 1):
             stats.wait(name)
         result = run(name, function, args, keywords)
@@ -66,6 +72,8 @@ class Ufunc:
         return run(f"{self.name}.{method}", getattr(self._ufunc, method), args, keywords)
 
     def at(self, a, indices, b=None):
+        if a.dtype.name not in ATOMIC:
+            raise TypeError(f"cupy.{self.name}.at: no atomic operation on {a.dtype}")
         self._method("at", API["ufuncs_with_at"], (a, indices, b), {})
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False):
@@ -82,7 +90,11 @@ class Ufunc:
 
 
 def _matmul(*args, **keywords):
-    if any(type(x) is ndarray and x.ndim > 2 and x.dtype.name == "bfloat16" for x in args):
+    _check_call("matmul", API["functions"]["matmul"], args, keywords)
+    for x in args:
+        if not isinstance(x, ndarray):
+            refuse("matmul", x)
+    if any(x.ndim > 2 and x.dtype.name == "bfloat16" for x in args):
         raise TypeError("cupy.matmul: data type 'E' not understood: no bfloat16 product of >2 dimensions")
     return run("matmul", np.matmul, args, keywords)
 
@@ -117,17 +129,15 @@ class Namespace:
         self._prefix, self._module = prefix, module
 
     def __getattr__(self, name):
-        full = self._prefix + name
-        if full in API["ufuncs"]:
-            value = Ufunc(name)
-        elif full not in API["functions"] and full not in API["types"] and full not in API["constants"]:
+        full, value = self._prefix + name, getattr(self._module, name, None)
+        if full in API["functions"] and callable(value):
+            value = _function(full, value, API["functions"][full])
+        elif full in API["ufuncs"]:
+            value = Ufunc(name) if isinstance(value, np.ufunc) else _function(full, value, None)
+        elif not any(full in API[kind] for kind in ("functions", "types", "constants")):
             raise AttributeError(f"cupy has no attribute {full!r} (CuPy {API['version']})")
-        else:
-            value = getattr(self._module, name, None)
-            if full in API["functions"] and callable(value):
-                value = _function(full, value, API["functions"][full])
-            elif full not in API["constants"] and not _is_numpy_type(value):
-                raise AttributeError(f"autograd.strict does not model cupy.{full}")
+        elif not isinstance(value, float) and not _is_numpy_type(value):
+            raise AttributeError(f"autograd.strict does not model cupy.{full}")
         setattr(self, name, value)
         return value
 
@@ -178,22 +188,24 @@ def _steps_aside(other):
 
 
 def _bind_operators():
-    binary = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power",
-              "floordiv": "floor_divide", "mod": "remainder", "divmod": "divmod", "and": "bitwise_and",
-              "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
-              "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
-              "ne": "not_equal", "matmul": "matmul"}
+    """CuPy has x @ y, but no x @= y: Python then makes a new array."""
+    unary = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+    compare = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+               "ne": "not_equal"}
+    in_place = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power",
+                "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
+                "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"}
+    reflected = {**in_place, "divmod": "divmod", "matmul": "matmul"}
+    for names, form, make in [(unary, "__{}__", lambda f: lambda a: f(a)),
+                              (compare | reflected, "__{}__", _forward),
+                              (reflected, "__r{}__", lambda f: lambda a, b: f(b, a)),
+                              (in_place, "__i{}__", lambda f: lambda a, b: f(a, b, out=a))]:
+        for symbol, name in names.items():
+            setattr(ndarray, form.format(symbol), make(getattr(xp, name)))
 
-    def bind(symbol, function):
-        setattr(ndarray, f"__{symbol}__",
-                lambda a, b: NotImplemented if _steps_aside(b) else function(a, b))
-        setattr(ndarray, f"__r{symbol}__", lambda a, b: function(b, a))
-        if symbol not in ("divmod", "matmul"):             # CuPy has no x @= y
-            setattr(ndarray, f"__i{symbol}__", lambda a, b: function(a, b, out=a))
-    for symbol, name in binary.items():
-        bind(symbol, getattr(xp, name))
-    for symbol, name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-        setattr(ndarray, f"__{symbol}__", functools.partialmethod(lambda a, f: f(a), getattr(xp, name)))
+
+def _forward(function):
+    return lambda a, b: NotImplemented if _steps_aside(b) else function(a, b)
 
 
 def _bind_protocols():
@@ -213,7 +225,8 @@ vars(xp).update(
     ndarray=ndarray, cuda=Cuda, random=Random,
     linalg=Namespace("linalg.", np.linalg), fft=Namespace("fft.", np.fft),
     asarray=asarray, asanyarray=asarray, array=array, asnumpy=asnumpy, empty=empty, empty_like=empty_like,
-    matmul=_matmul, newaxis=None, s_=np.s_, index_exp=np.index_exp)
+    matmul=_matmul, newaxis=None, __name__="autograd.strict", __version__=API["version"],
+    s_=np.s_, index_exp=np.index_exp)
 _bind_methods()
 _bind_operators()
 _bind_protocols()

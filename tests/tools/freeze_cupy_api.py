@@ -14,6 +14,7 @@ import cupy
 
 TARGET = Path(__file__).parents[2] / "autograd" / "strict" / "cupy_api.json"
 UFUNC_KEYWORDS = ["out", "dtype", "casting"]    # cupy/_core/_kernel.pyx: ufunc.__call__ raises on others
+BY_HAND = {"einsum": ["*operands", "dtype", "optimize"]}    # takes **kwargs and checks them itself
 
 
 def parameters(function):
@@ -48,6 +49,7 @@ def freeze():
     api["ufuncs_with_at"] = [name for name in api["ufuncs"] if found[name]._scatter_op]
     api["functions"] = {name: parameters(x) for name, x in found.items()
                         if callable(x) and not isinstance(x, type | cupy.ufunc)}
+    api["functions"].update(BY_HAND)
     api["types"] = [name for name, x in found.items() if isinstance(x, type)]
     api["constants"] = [name for name, x in found.items() if x is None or isinstance(x, float)]
     members = public(cupy.ndarray)
