@@ -41,7 +41,7 @@ def _function(name, function, allowed):
             refuse(name, args[0])
         if name in SHAPE_AT and any(map(is_device, args[SHAPE_AT[name]])):
             raise TypeError(f"cupy.{name}: a device array is no shape: int(x) says that it waits")
-        if name in WAITING or (name == "where" and len(args) == 1):
+        if name.removeprefix("ndarray.") in WAITING or (name == "where" and len(args) == 1):
             stats.wait(name)
         result = run(name, function, args, keywords)
         return wrap(np.asarray(result)) if name in ARRAY_ON_CUPY else result
@@ -178,8 +178,8 @@ def empty_like(prototype, dtype=None, order="K", subok=None, shape=None):
 def _bind_methods():
     for name, allowed in API["methods"].items():
         if not hasattr(ndarray, name) and hasattr(np.ndarray, name):
-            setattr(ndarray, name, _function(f"ndarray.{name}", getattr(np.ndarray, name),
-                                             allowed and ("self", *allowed)))
+            signature = None if allowed is None else ("self", *allowed)
+            setattr(ndarray, name, _function(f"ndarray.{name}", getattr(np.ndarray, name), signature))
 
 
 def _steps_aside(other):
