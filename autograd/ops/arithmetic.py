@@ -1,0 +1,155 @@
+"""Elementwise arithmetic.  Operands broadcast; each gradient has its operand's own shape and dtype."""
+
+from autograd.backend import is_array, xp
+from autograd.ops.common import shares, unbroadcast
+from autograd.tape import op
+
+
+@shares("dy")
+@op
+def add(a, b):
+    """y = a + b                da = dy    db = dy, summed where an operand was repeated"""
+    return a + b, lambda dy: (unbroadcast(dy, a), unbroadcast(dy, b))
+
+
+@shares("dy")
+@op
+def sub(a, b):
+    """y = a - b                da = dy    db = -dy"""
+    return a - b, lambda dy: (unbroadcast(dy, a), unbroadcast(-dy, b))
+
+
+@op
+def mul(a, b):
+    """y = a b                  da = dy b  db = dy a"""
+    return a * b, lambda dy: (unbroadcast(dy * b, a), unbroadcast(dy * a, b))
+
+
+@op
+def div(a, b):
+    """y = a / b                da = dy / b    db = -dy y / b"""
+    y = a / b
+    return y, lambda dy: (unbroadcast(dy / b, a), unbroadcast(-dy * y / b, b))
+
+
+@op
+def neg(x):
+    """y = -x                   dx = -dy"""
+    return -x, lambda dy: -dy
+
+
+@op
+def pow(a, b):
+    """y = a^b                  da = dy b a^(b-1)    db = dy y log(a)
+
+    At a = 0 an infinite slope is taken as 0, so that (x^2).sum() ** 0.5 has a gradient at 0 (CASES 25).
+    """
+    y = a ** b
+
+    def backward(dy):
+        base = xp.where(a == 0, 1, a)                       # its powers and logarithm are finite
+        slope = xp.where((a == 0) & (b != 1), 0, b * base ** (b - 1))
+        db = unbroadcast(dy * xp.where(a == 0, 0, y * xp.log(base)), b) if is_array(b) else None
+        return unbroadcast(dy * slope, a), db
+
+    return y, backward
+
+
+@op
+def exp(x):
+    """y = e^x                  dx = dy y"""
+    y = xp.exp(x)
+    return y, lambda dy: dy * y
+
+
+@op
+def log(x):
+    """y = ln x                 dx = dy / x"""
+    return xp.log(x), lambda dy: dy / x
+
+
+@op
+def sqrt(x):
+    """y = sqrt(x)              dx = dy / (2 y)
+
+    The infinite slope at 0 is taken as 0, so that a norm has a gradient at 0 (CASES 25).
+    """
+    y = xp.sqrt(x)
+    return y, lambda dy: xp.where(y == 0, 0, dy / xp.where(y == 0, 1, 2 * y))
+
+
+@op
+def abs(x):
+    """y = |x|                  dx = dy sign(x), which is 0 at the kink"""
+    return xp.abs(x), lambda dy: dy * xp.sign(x)
+
+
+@op
+def maximum(a, b):
+    """y = max(a, b)            dy goes to the larger; equal operands get half each"""
+    return xp.maximum(a, b), lambda dy: _to_winner(dy, a > b, a == b, a, b)
+
+
+@op
+def minimum(a, b):
+    """y = min(a, b)            dy goes to the smaller; equal operands get half each"""
+    return xp.minimum(a, b), lambda dy: _to_winner(dy, a < b, a == b, a, b)
+
+
+def _to_winner(dy, first, tie, a, b):
+    half = xp.where(tie, dy / 2, 0)
+    return unbroadcast(xp.where(first, dy, half), a), unbroadcast(xp.where(first | tie, half, dy), b)
+
+
+@op
+def where(condition, a, b):
+    """y = a where condition, else b        dy goes to the one that was taken"""
+    return xp.where(condition, a, b), lambda dy: (
+        None, unbroadcast(xp.where(condition, dy, 0), a), unbroadcast(xp.where(condition, 0, dy), b))
+
+
+@op
+def clip(x, low=None, high=None):
+    """y = x, kept between low and high (numbers or None)       dx = dy where low <= x <= high"""
+    y = x
+    if low is not None:
+        y = xp.maximum(y, low)
+    if high is not None:
+        y = xp.minimum(y, high)
+    return y.copy() if y is x else y, lambda dy: xp.where(x == y, dy, 0)
+
+
+@op
+def less(a, b):
+    """y = a < b, booleans: no gradient"""
+    return a < b, None
+
+
+@op
+def less_equal(a, b):
+    """y = a <= b, booleans: no gradient"""
+    return a <= b, None
+
+
+@op
+def greater(a, b):
+    """y = a > b, booleans: no gradient"""
+    return a > b, None
+
+
+@op
+def greater_equal(a, b):
+    """y = a >= b, booleans: no gradient"""
+    return a >= b, None
+
+
+@op
+def equal(a, b):
+    """y = (a == b), booleans: no gradient"""
+    return a == b, None
+
+
+@op
+def not_equal(a, b):
+    """y = (a != b), booleans: no gradient"""
+    return a != b, None

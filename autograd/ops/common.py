@@ -1,0 +1,115 @@
+"""What the formulas share: shapes of gradients, normalised axes, checked indices, and the mark of sharing."""
+
+import numpy
+
+from autograd.backend import device, is_array, to_device, xp
+
+
+def shares(*what):
+    """Declare, above `@op`, which memory an op may share with what it is given.
+
+    "y"     an output may be an input or a view of one
+    "dy"    a gradient may be the incoming gradient or a view of it
+
+    Everything else must be new memory, which `check_op` verifies.
+    """
+    if not set(what) <= {"y", "dy"}:
+        raise ValueError(f'shares{what}: expected "y" or "dy"')
+
+    def mark(lifted):
+        lifted.shares = frozenset(what)
+        return lifted
+    return mark
+
+
+def unbroadcast(dy, x):
+    """Undo broadcasting: sum dy over the axes along which x was repeated, to x's own shape and dtype.
+
+    None if x takes no gradient: a number, None, integers (CASES 7, 8, 21-24).
+    """
+    if not is_array(x) or x.dtype.kind != "f":
+        return None
+    if dy.shape != x.shape:
+        dy = dy.sum(tuple(range(dy.ndim - x.ndim)))
+        stretched = tuple(i for i, n in enumerate(x.shape) if n == 1 and dy.shape[i] != 1)
+        if stretched:
+            dy = dy.sum(stretched, keepdims=True)
+    return dy.astype(x.dtype, copy=False)
+
+
+def flat(x):
+    """(..., n) -> (rows, n): a view if the memory allows."""
+    rows = 1
+    for n in x.shape[:-1]:
+        rows *= n
+    return x.reshape(rows, x.shape[-1])
+
+
+def all_but_last(x):
+    """The axes over which a parameter along the last axis is shared."""
+    return tuple(range(x.ndim - 1))
+
+
+def spread(dy, x, axis, keepdims):
+    """Give what a reduction of x over `axis` left its place back: a view that broadcasts against x."""
+    if axis is None:
+        return dy.reshape((1,) * x.ndim)
+    if keepdims:
+        return dy
+    axes = {a % x.ndim for a in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+    return dy.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+
+
+def axes_of(axis):
+    """An axis as the array module takes it: lists become tuples (the tape hands tuples over as lists)."""
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def count(x, axis):
+    """How many elements of x a reduction over `axis` puts into one."""
+    number = 1
+    for a in range(x.ndim) if axis is None else (axis if isinstance(axis, (tuple, list)) else (axis,)):
+        number *= x.shape[a]
+    return number
+
+
+def checked_indices(ids, size, what, ignore=None):
+    """Integer indices 0 <= id < size as an array of `xp`.
+
+    Checked where they are on the host, so that nothing waits for a device (CASES 14): a batch is
+    checked as it enters, in NumPy, before it is copied.  Raises TypeError for what is no integer,
+    IndexError naming the first bad id and the size.
+    """
+    if device != "cpu" and is_array(ids):
+        return ids
+    ids = numpy.asarray(ids)
+    if ids.size == 0:
+        return to_device(ids.astype("int64"))
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{what}: expected integers, got {ids.dtype}")
+    outside = (ids < 0) | (ids >= size)
+    if ignore is not None:
+        outside &= ids != ignore
+    if outside.any():
+        raise IndexError(f"{what}: id {ids[outside][0]} is out of range for size {size}: "
+                         f"expected 0 <= id < {size}" + (f" or {ignore}" if ignore is not None else ""))
+    return to_device(ids)
+
+
+def exponentials(x, axis):
+    """exp(x - max) and the maximum that was taken off, which keeps exp in range.
+
+    A row of nothing but -inf, where nothing may be looked at, gives zeros (CASES 33, 34).
+    """
+    if count(x, axis) == 0:
+        return x, x.sum(axis, keepdims=True)
+    top = x.max(axis, keepdims=True)
+    top = xp.where(top == -xp.inf, 0, top)
+    return xp.exp(x - top), top
+
+
+def softmax_of(x, axis=-1):
+    """The values of softmax; a row of nothing but -inf gives zeros."""
+    y, _ = exponentials(x, axis)
+    total = y.sum(axis, keepdims=True)
+    return y / xp.where(total == 0, 1, total)

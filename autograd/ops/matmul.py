@@ -1,0 +1,80 @@
+"""Products: matmul, linear, einsum."""
+
+from autograd.backend import xp
+from autograd.ops.common import flat, unbroadcast
+from autograd.ops.subscripts import plan
+from autograd.tape import op
+
+
+@op
+def matmul(a, b):
+    """y = a b over the last two axes, batched over the others; a vector counts as one row or one column.
+
+    da = dy b^T    db = a^T dy, summed over batch axes along which an operand was repeated
+    """
+    rows = a[None] if a.ndim == 1 else a
+    columns = b[:, None] if b.ndim == 1 else b
+
+    def backward(dy):
+        if b.ndim == 1:
+            dy = dy[..., None]
+        if a.ndim == 1:
+            dy = dy[..., None, :]
+        da = unbroadcast(dy @ columns.swapaxes(-1, -2), rows)
+        db = unbroadcast(rows.swapaxes(-1, -2) @ dy, columns)
+        return (None if da is None else da.reshape(a.shape)), (None if db is None else db.reshape(b.shape))
+
+    return a @ b, backward
+
+
+@op
+def linear(x, weight, bias=None, *, transposed=False):
+    """y = x W + b              x: (..., n)   W: (n, m), or (m, n) transposed   b: (m,)   y: (..., m)
+
+    dx = dy W^T         wanted at once: the layer below waits for it
+    dW = sum x^T dy     lazy: nobody waits, so a schedule may put it where a bubble would be
+    db = sum dy         lazy too
+
+    A head tied to an embedding is `transposed`: both see one parameter (V, d).
+    """
+    w = weight.T if transposed else weight
+    if x.shape[-1] != w.shape[0]:
+        raise ValueError(f"linear: x {x.shape} has {x.shape[-1]} columns, but the weight {weight.shape}"
+                         f"{' transposed' if transposed else ''} takes {w.shape[0]}")
+    y = x @ w
+
+    def backward(dy):
+        dx = dy @ w.T
+        if transposed:
+            dw = lambda: flat(dy).T @ flat(x)
+        else:
+            dw = lambda: flat(x).T @ flat(dy)
+        return (dx, dw) if bias is None else (dx, dw, lambda: flat(dy).sum(0))
+
+    return (y if bias is None else y + bias), backward
+
+
+@op
+def einsum(subscripts, *tensors):
+    """y = the sum of products that `subscripts` describes, as numpy.einsum: "bthd,bshd->bhts".
+
+    The gradient of an operand is an einsum too: exchange its subscripts with those of y.
+    """
+    terms, output, extra, sizes = plan(subscripts, tensors)
+    operands = [*tensors, *(xp.eye(n, dtype=tensors[0].dtype) for n in extra)]
+
+    def backward(dy):
+        return None, *(_of_operand(i, dy, terms, output, operands, sizes) for i in range(len(tensors)))
+
+    return xp.einsum(",".join(terms) + "->" + output, *operands), backward
+
+
+def _of_operand(i, dy, terms, output, operands, sizes):
+    """Exchange the subscripts of operand i and y; a letter that stands nowhere else is repeated."""
+    others = [j for j in range(len(operands)) if j != i]
+    known = set(output).union(*(terms[j] for j in others))
+    lonely = "".join(letter for letter in terms[i] if letter not in known)
+    ones = xp.ones([sizes[letter] for letter in lonely], dy.dtype)
+    left = [output, *(terms[j] for j in others), lonely]
+    dx = xp.einsum(",".join(left) + "->" + terms[i], dy, *(operands[j] for j in others), ones)
+    return unbroadcast(dx, operands[i])

@@ -1,0 +1,85 @@
+"""Sums, means, extremes.  axis: None for all, an int, or a tuple; keepdims as in NumPy."""
+
+from autograd.backend import xp
+from autograd.ops.common import axes_of, count, exponentials, shares, spread
+from autograd.tape import op
+
+
+@shares("dy")
+@op
+def sum(x, axis=None, keepdims=False):
+    """y = sum x                dx = dy, repeated"""
+    axis = axes_of(axis)
+    return x.sum(axis, keepdims=keepdims), lambda dy: xp.broadcast_to(spread(dy, x, axis, keepdims), x.shape)
+
+
+@op
+def mean(x, axis=None, keepdims=False):
+    """y = sum x / n            dx = dy / n, repeated"""
+    axis = axes_of(axis)
+    n = count(x, axis) or 1
+    return (x.sum(axis, keepdims=keepdims) / n,
+            lambda dy: xp.broadcast_to(spread(dy, x, axis, keepdims) / n, x.shape))
+
+
+@op
+def max(x, axis=None, keepdims=False):
+    """y = max x                dy goes to where the maximum is; equal ones share it"""
+    axis = axes_of(axis)
+    y = x.max(axis, keepdims=True)
+    return _squeezed(y, axis, keepdims), lambda dy: _to_extremes(dy, x, y, axis, keepdims)
+
+
+@op
+def min(x, axis=None, keepdims=False):
+    """y = min x                dy goes to where the minimum is; equal ones share it"""
+    axis = axes_of(axis)
+    y = x.min(axis, keepdims=True)
+    return _squeezed(y, axis, keepdims), lambda dy: _to_extremes(dy, x, y, axis, keepdims)
+
+
+def _squeezed(y, axis, keepdims):
+    """A reduction that was computed with its axes kept, without them unless they are wanted."""
+    return y.copy() if keepdims else y.squeeze(axis).copy()
+
+
+def _to_extremes(dy, x, y, axis, keepdims):
+    here = x == y
+    ties = here.sum(axis, keepdims=True).astype(dy.dtype)
+    return xp.where(here, spread(dy, x, axis, keepdims) / ties, 0)
+
+
+@op
+def logsumexp(x, axis=None, keepdims=False):
+    """y = log sum e^x          dx = dy e^(x - y), the softmax of x
+
+    The maximum is taken off before exp and added after log, which cancels (CASES 30).
+    """
+    axis = axes_of(axis)
+    e, top = exponentials(x, axis)
+    total = e.sum(axis, keepdims=True)
+    y = xp.where(total == 0, -xp.inf, xp.log(xp.where(total == 0, 1, total)) + top)
+
+    def backward(dy):
+        return spread(dy, x, axis, keepdims) * e / xp.where(total == 0, 1, total)
+
+    return _squeezed(y, axis, keepdims), backward
+
+
+@op
+def var(x, axis=None, keepdims=False):
+    """y = sum (x - mean)^2 / n             dx = dy 2 (x - mean) / n
+
+    The mean's own dependence on x drops out, because the deviations sum to zero.
+    """
+    axis = axes_of(axis)
+    n = count(x, axis) or 1
+    deviation = x - x.sum(axis, keepdims=True) / n
+    y = (deviation * deviation).sum(axis, keepdims=keepdims) / n
+    return y, lambda dy: spread(dy, x, axis, keepdims) * deviation * (2 / n)
+
+
+@op
+def argmax(x, axis=None, keepdims=False):
+    """Where the maximum is, as int64.  No gradient flows through an index: asking for one is an error."""
+    return x.argmax(axis, keepdims=keepdims), None
