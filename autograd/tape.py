@@ -294,8 +294,9 @@ def _backward_of(node, pending, retain_graph, sink):
 
 
 def _check_count(node, parents, gradients):
-    """Gradients may be left out at the end, for inputs that want none; more than inputs is a mistake."""
-    if len(gradients) > len(parents) or any(p is not None for p in parents[len(gradients):]):
+    """What is left out at either end must be None: inputs that want no gradient, options that were not given."""
+    n = min(len(parents), len(gradients))
+    if any(g is not None for g in gradients[n:]) or any(p is not None for p in parents[n:]):
         raise TypeError(f"{node.name}: its backward returned {len(gradients)} gradients for {len(parents)} "
                         "inputs: return one for every input, None where there is none")
 

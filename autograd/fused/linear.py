@@ -3,10 +3,10 @@
 import numpy as np
 
 from autograd import arena
-from autograd.fused.tiles import FLOAT32, column_sums, contiguous, ones
+from autograd.fused.tiles import FLOAT32, column_sums, contiguous, ones, within
 from autograd.gradients import Lazy
-from autograd.ops.embedding import check_ids, embedding
-from autograd.ops.linear import linear
+from autograd.ops.embedding import embedding
+from autograd.ops.matmul import linear
 from autograd.tape import accelerates
 
 
@@ -63,10 +63,13 @@ def linear_blas(x, weight, bias=None, *, transposed=False):
 ONE_HOT = 256               # rows of a table up to which a product with a one-hot matrix is quickest
 
 
-@accelerates(embedding, when=lambda weight, ids: contiguous(weight) and type(ids) is np.ndarray and ids.size)
+def _takes_ids(weight, ids):
+    return contiguous(weight) and type(ids) is np.ndarray and ids.size > 0 and within(ids, len(weight))
+
+
+@accelerates(embedding, when=_takes_ids)
 def embedding_sorted(weight, ids):
     """Rows of the gradient are sums over equal ids: a one-hot product, or sums of sorted runs."""
-    check_ids(ids, len(weight))
     y = arena.empty((*ids.shape, weight.shape[1]))
     np.take(weight, ids, axis=0, out=y, mode="clip")
     shape, ids = weight.shape, ids.reshape(-1)

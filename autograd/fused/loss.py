@@ -3,13 +3,15 @@
 import numpy as np
 
 from autograd import arena
-from autograd.fused.tiles import contiguous, ones, rows_per_tile
-from autograd.ops.loss import count_targets, cross_entropy
+from autograd.fused.tiles import contiguous, ones, rows_per_tile, within
+from autograd.ops.common import checked_indices
+from autograd.ops.loss import cross_entropy
 from autograd.tape import accelerates
 
 
 def _takes(logits, targets, *, total=None, ignore=-1):
-    return contiguous(logits) and type(targets) is np.ndarray and logits.ndim >= 2
+    return (contiguous(logits) and logits.ndim >= 2 and type(targets) is np.ndarray
+            and targets.shape == logits.shape[:-1] and not isinstance(total, np.ndarray))
 
 
 @accelerates(cross_entropy, when=_takes, consumes=True)
@@ -19,7 +21,11 @@ def cross_entropy_in_place(logits, targets, *, total=None, ignore=-1, owned):
     Forward already knows the gradient, (softmax - one-hot) / total, and writes it over the logits
     if they were made for this call, as in cross_entropy(model(batch), targets).
     """
-    wanted, total = count_targets(logits, targets, total, ignore)
+    wanted = None
+    if not within(targets, logits.shape[-1]) or ignore >= 0:
+        targets = checked_indices(targets, logits.shape[-1], "cross_entropy targets", ignore)
+        wanted = targets.reshape(-1) != ignore
+    total = max(1, (targets.size if wanted is None else wanted.sum()) if total is None else float(total))
     rows, picked = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
     gradient = rows if owned else arena.empty(rows.shape)
     step, loss = min(rows_per_tile(rows.shape[1]), len(rows)), 0.0

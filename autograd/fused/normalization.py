@@ -33,7 +33,7 @@ def add_layer_norm_tiled(x, branch, gain, bias=None, eps=1e-5):
     def backward(dys, owned):
         ds, dy = dys
         if dy is None:
-            return ds, ds
+            return ds, (None if branch is None else ds), None, None
         dx, dgain, dbias = _gradients(ds, dy, owned, gain, bias, *kept)
         return dx, (None if branch is None else dx), dgain, dbias
 

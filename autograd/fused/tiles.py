@@ -60,3 +60,8 @@ def ones(size):
 def column_sums(x):
     """sum over rows of x (n, m) -> (m,)"""
     return np.dot(ones(x.shape[0]), x)
+
+
+def within(ids, size):
+    """Whether all ids are rows of a table of `size`, in two passes; which one is not, the formula's check says."""
+    return ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < size
