@@ -1,0 +1,68 @@
+"""Our competitor: the step that `minigpt train` runs, on seeded data."""
+
+import sys
+
+import numpy as np
+
+from autograd import ops
+from minigpt.bench.worker import data, print_answer, read_order, run
+from minigpt.config import Model
+from minigpt.flat import flatten
+from minigpt.models import GPT, MLP, Batch
+from minigpt.module import initialize
+from minigpt.optim import SGD, AdamW
+from minigpt.train.step import train_step
+
+
+class Classifier(MLP):
+    """An MLP that takes a Batch, as `train_step` gives it."""
+    loss = staticmethod(ops.cross_entropy)
+
+    def forward(self, batch):
+        return super().forward(batch.tokens)
+
+
+class Ours:
+    """Trains the case: `step()` -> the loss over all ranks."""
+
+    def __init__(self, case, weights, rank=0):
+        inputs, targets = data(case, rank)
+        total = case.ranks * targets.size
+        if case.kind == "gpt":
+            layers, heads, width, context, _, vocabulary = case.sizes
+            model = GPT(Model(d_model=width, n_layers=layers, n_heads=heads, context=context, vocab_size=vocabulary))
+            batch = Batch(inputs, targets, np.arange(context), np.arange(len(inputs)), 0, total)
+        else:
+            model, batch = Classifier(case.sizes), Batch(inputs, targets, total=total, step=0)
+        self.model, self.flat = initialize(model, seed=1), flatten(model)
+        if rank == 0:
+            np.savez(weights, **{name: p.data for name, p in self.flat.parameters.items()})
+        self.optimizer = AdamW(self.flat) if case.kind == "gpt" else SGD(self.flat)
+        self.lr, self.batches, self.sync = 1e-3 if case.kind == "gpt" else 0.1, [batch], lambda gradient: None
+
+    def step(self):
+        loss, _ = train_step(self.model, self.optimizer, self.batches, self.sync, self.lr)
+        return float(loss)
+
+
+def compete(case, weights):
+    """Serve rounds alone, or on every rank of `mpirun`, where rank 0 listens and answers."""
+    if case.ranks == 1:
+        run(Ours(case, weights).step, read_order, print_answer)
+        return
+    import comm
+    from minigpt.parallel.data_parallel import DataParallel
+    group = comm.world()
+    if group.size != case.ranks:
+        sys.exit(f"{case.name} is for {case.ranks} ranks, {group.size} came: start it with mpirun -n {case.ranks}")
+    ours = Ours(case, weights, group.rank)
+    ours.sync = DataParallel(group, ours.flat)
+
+    def step():
+        return float(group.all_reduce(np.array([ours.step()]))[0])
+
+    def order():
+        steps = np.array([read_order() if group.rank == 0 else 0])
+        return int(group.broadcast(steps)[0])
+
+    run(step, order, print_answer if group.rank == 0 else lambda answer: None)
