@@ -75,7 +75,7 @@ class Plan:
 
     def _reduction(self, here, landing, op):
         if self._device is host:
-            return partial(COMBINE[op], here, landing, here)
+            return partial(COMBINE[op], here, landing, out=here)
         return partial(self._device.add_into, here, landing)
 
     def run(self):
@@ -160,3 +160,6 @@ class Plans:
             if len(self._kept) > self._limit:
                 self._kept.popitem(last=False)
         return plan
+
+    def __len__(self):
+        return len(self._kept)

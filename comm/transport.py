@@ -169,7 +169,7 @@ _farewells = []
 
 
 def before_exit(farewell):
-    """Call `farewell` when this rank's program has ended well, before MPI does. If it raises, all ranks end."""
+    """Call `farewell` when this rank's program has ended well, before MPI does; if it raises, all end."""
     _farewells.append(farewell)
 
 

@@ -36,7 +36,7 @@ SETTINGS = {
 def run(size, function, mpi=False, timeout=60):
     """[function(group)] of all ranks, in order of rank, with checked collectives.
 
-    Raises AssertionError with all that was printed if a rank under mpirun fails or the timeout (seconds) passes.
+    Raises AssertionError with all that was printed if a rank under mpirun fails or `timeout` seconds pass.
     """
     if not mpi:
         return comm.run(size, function, checked=True)
@@ -50,8 +50,8 @@ def run(size, function, mpi=False, timeout=60):
 def mpirun(size, *arguments, timeout=60, **environment):
     """Run `python ARGUMENTS` on `size` ranks; a CompletedProcess whose stdout holds all that was printed.
 
-    A variable given as None is taken out of the environment. Nothing that was started is left behind: after
-    `timeout` seconds all of it is killed and the status is -9.
+    A variable given as None is taken out of the environment. After `timeout` seconds all that was started is
+    killed and the status is -9.
     """
     chosen = {**os.environ, **SETTINGS, **environment}
     chosen["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
