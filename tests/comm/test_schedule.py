@@ -51,7 +51,7 @@ def test_spans_are_rows_for_many_ranks():
 
 def test_bounds_cut_as_array_split_does():
     assert bounds(10, 4) == [0, 3, 6, 8, 10]
-    for count in range(0, 30):
+    for count in range(30):
         for size in range(1, 12):
             edges = bounds(count, size)
             pieces = np.array_split(np.arange(count), size)

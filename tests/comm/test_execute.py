@@ -1,0 +1,104 @@
+"""Plans run a step at a time, many at once, and again and again."""
+
+import numpy as np
+import pytest
+
+from comm.algorithms.ring import ring_all_reduce
+from comm.device import host
+from comm.execute import Plan
+from comm.schedule import Recv, Send, bounds
+from tests.ranks import run
+
+
+def flying(group):
+    """Three all-reduces in flight, polled in turn until each is done, in any order; twice over."""
+    plans = []
+    for i in range(3):
+        flat = host.empty(1003, "f8")
+        plans.append(Plan(group._endpoint, ring_all_reduce, flat, bounds(1003, group.size), tag=20_000 + i))
+    for again in range(2):
+        for i, plan in enumerate(plans):
+            plan.flat[:] = group.rank + i + again
+            plan.start()
+        left = set(plans)
+        while left:
+            left -= {plan for plan in left if plan.poll()}
+        for i, plan in enumerate(plans):
+            assert (plan.flat == sum(r + i + again for r in range(group.size))).all()
+    plans[0].flat[:] = 1
+    plans[0].start()
+    plans[0].wait()
+    assert (plans[0].flat == group.size).all()
+    assert plans[0].poll()
+    plans[0].run()
+    assert (plans[0].flat == group.size ** 2).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_plans_fly_together_on_threads(size):
+    run(size, flying)
+
+
+@pytest.mark.mpi
+def test_plans_fly_together_under_mpirun():
+    run(3, flying, mpi=True)
+
+
+def star_all_gather(rank, size):
+    """Everyone sends to everyone at once: a round of many messages, which no Step can say."""
+    others = [r for r in range(size) if r != rank]
+    yield [Send(r, np.array([rank])) for r in others] + [Recv(r, np.array([r]), False) for r in others]
+
+
+def star_reduce(rank, size):
+    """All summands come to rank 0 at the same time, each with landing space of its own."""
+    every = np.arange(size)
+    if rank:
+        yield [Send(0, every)]
+    else:
+        yield [Recv(r, every, True) for r in range(1, size)]
+
+
+def scattered(rank, size):
+    """Chunks that do not follow one another travel as runs: here the even ones, from rank 0 to rank 1."""
+    chunks = np.array([0, 2])
+    yield [Send(1, chunks)] if rank == 0 else [Recv(0, chunks, False)]
+
+
+def rounds_of_many_messages(group):
+    rank, size = group.rank, group.size
+    cuts = bounds(11, size)
+    flat = np.full(11, -1.0)
+    flat[cuts[rank]:cuts[rank + 1]] = rank
+    Plan(group._endpoint, star_all_gather, flat, cuts).run()
+    assert flat.tolist() == [float(r) for r in range(size) for _ in range(cuts[r + 1] - cuts[r])]
+    flat = np.full(11, 1.0 + rank)
+    plan = Plan(group._endpoint, star_reduce, flat, cuts)
+    plan.run()
+    assert (flat == (sum(range(1, size + 1)) if rank == 0 else 1 + rank)).all()
+    assert (plan.messages, plan.sent) == ((0, 0) if rank == 0 else (1, 88))
+    pair = group.split(0 if rank < 2 else None)
+    if pair is not None:
+        flat = np.full(6, float(rank))
+        Plan(pair._endpoint, scattered, flat, [0, 1, 3, 6]).run()
+        assert flat.tolist() == ([0] * 6 if rank == 0 else [0, 1, 1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_rounds_may_hold_any_number_of_messages(size):
+    run(size, rounds_of_many_messages)
+
+
+@pytest.mark.mpi
+def test_rounds_of_many_messages_under_mpirun():
+    run(3, rounds_of_many_messages, mpi=True)
+
+
+def test_an_empty_chunk_is_no_message():
+    def body(group):
+        plan = Plan(group._endpoint, ring_all_reduce, np.ones(1), bounds(1, group.size))
+        plan.run()
+        assert plan.flat[0] == group.size
+        return plan.messages
+
+    assert sum(run(4, body)) == 6  # 3 hops to add one chunk up, 3 to pass it round

