@@ -1,0 +1,1 @@
+"""How several ranks train one model."""

@@ -1,0 +1,1 @@
+"""The training loop, from one step to a whole run."""

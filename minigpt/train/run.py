@@ -1,0 +1,132 @@
+"""`minigpt train`: what it says before and after, and when it logs, validates and saves."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+from minigpt import checkpoint
+from minigpt import config as configs
+from minigpt.errors import UserError
+from minigpt.train import report
+from minigpt.train.corpus import prepare_corpus
+from minigpt.train.metrics import Metrics
+from minigpt.train.progress import Progress
+from minigpt.train.trainer import Trainer
+
+
+class Run:
+    """One rank of a configured run: `go()` trains to the last step, saves, and says how it went.
+
+    config  a `minigpt.config.Config` with a train.name
+    group   the ranks that train together
+    words   what stood on the command line after `train`, for the command that goes on
+    resume  go on from the newest checkpoint of the run's folder; without it, what is there is set aside
+    stop    a function that says whether this rank was asked to stop
+
+    Raises UserError for what the user can mend.
+    """
+
+    def __init__(self, config, group, words=(), resume=False, stop=lambda: False):
+        self.group, self.words, self.stop, self.stopwatch = group, words, stop, Stopwatch()
+        self.folder = Path(config.train.folder, config.train.name)
+        self.progress = Progress(config.train.max_steps)
+        self.say = self.progress.say if group.rank == 0 else lambda line="": None
+        corpus = prepare_corpus(config.data, group, self.say)
+        try:
+            self.trainer = Trainer(config, corpus, group)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        self.config = self.trainer.config
+        report.introduce(self.trainer, self.say)
+        if resume:
+            self.resume(checkpoint.find(self.folder))
+        elif group.rank == 0:
+            set_aside(self.folder, self.say)
+        self.metrics = Metrics(self.folder / "metrics.jsonl", self.trainer.step) if group.rank == 0 else None
+
+    def resume(self, path):
+        before = configs.loads(self.trainer.resume(path).config)
+        self.say(f"Going on from {path}, after step {self.trainer.step:,}.")
+        for line in configs.differences(before, self.config):
+            self.say(f"  changed since then: {line}")
+
+    def go(self):
+        """Train until the last step, or until a rank is asked to stop; True if the run came to its end."""
+        trainer, train = self.trainer, self.config.train
+        self.first, finished, saved = trainer.step, True, None
+        self.stopwatch.restart()
+        while trainer.step < train.max_steps:
+            result = trainer.train_step(self.stop())
+            if result is None:
+                finished = False
+                break
+            if self.due(train.log_every) or trainer.step == train.max_steps:
+                self.log(*trainer.read(*result))
+            if self.due(train.eval_every) and trainer.step < train.max_steps:
+                self.validate()
+            saved = self.save() if self.due(train.save_every) else None
+        saved = saved or self.save()
+        report.conclude(self, saved) if finished else report.stopped(self, saved)
+        return finished
+
+    def due(self, every):
+        return every and self.trainer.step % every == 0
+
+    def log(self, loss, norm):
+        trainer, step = self.trainer, self.trainer.step
+        if self.metrics is None:
+            return
+        seconds = self.stopwatch.seconds()
+        rate = trainer.tokens_per_step * self.stopwatch.lap(step - self.first)
+        left = (self.config.train.max_steps - step) * seconds / (step - self.first)
+        lr = trainer.lr(step - 1)
+        self.progress.step(step, loss, rate, lr, norm, left, last=step == self.config.train.max_steps)
+        self.metrics.write(step=step, loss=loss, lr=lr, gradient_norm=norm, tokens=step * trainer.tokens_per_step,
+                           tokens_per_second=round(rate), seconds=round(seconds, 3))
+
+    def validate(self):
+        with self.stopwatch.paused():
+            loss = self.trainer.validate(self.config.train.eval_batches)
+            if loss is not None and self.metrics:
+                self.say(f"step {self.trainer.step:,}  validation loss {loss:.4f}")
+                self.metrics.write(step=self.trainer.step, validation_loss=loss)
+
+    def save(self):
+        with self.stopwatch.paused():
+            return self.trainer.save(self.folder / "checkpoints")
+
+
+class Stopwatch:
+    """Seconds that steps took, without what was done between them."""
+
+    def __init__(self, clock=monotonic):
+        self.clock = clock
+        self.restart()
+
+    def restart(self):
+        self._start, self._pauses, self._lap = self.clock(), 0.0, (0, 0.0)
+
+    def seconds(self):
+        return self.clock() - self._start - self._pauses
+
+    @contextmanager
+    def paused(self):
+        start = self.clock()
+        yield
+        self._pauses += self.clock() - start
+
+    def lap(self, steps):
+        """Steps a second since the last lap, when `steps` have been done since the start."""
+        (before, then), now = self._lap, self.seconds()
+        self._lap = steps, now
+        return (steps - before) / max(now - then, 1e-9)
+
+
+def set_aside(folder, say):
+    """Give the folder of an earlier run the next free number, so that nothing of it is lost."""
+    if folder.exists():
+        number = 1
+        while (other := folder.with_name(f"{folder.name}.{number}")).exists():
+            number += 1
+        folder.rename(other)
+        say(f"The earlier run in {folder} is now in {other}.")
