@@ -73,6 +73,6 @@ $(INSTALL): pyproject.toml hatch_build.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
-$(MPI): $(INSTALL) minigpt/launch.py
-	$(BIN)/python -m minigpt.launch --write-settings
+$(MPI): $(INSTALL) minigpt/mpi_settings.py
+	$(BIN)/python -m minigpt.mpi_settings
 	@touch $@
