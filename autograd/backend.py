@@ -163,8 +163,9 @@ def _is_row_index(target, index):
 
 def _add_rows(target, rows, source):
     """add_at for whole rows: sort the rows, sum each run, add once a row.  np.add.at is 5-15 times slower."""
-    source = np.broadcast_to(source, rows.shape + target.shape[1:]).reshape(rows.size, -1)
-    rows = rows.ravel()
+    width = target.shape[1:]
+    source = np.broadcast_to(source, rows.shape + width).reshape(rows.size, *width)
+    rows = rows.ravel().astype(np.intp)
     outside = (rows < -len(target)) | (rows >= len(target))
     if outside.any():
         raise IndexError(f"index {rows[outside][0]} is out of bounds for axis 0 with size {len(target)}")
@@ -172,14 +173,19 @@ def _add_rows(target, rows, source):
     order = rows.argsort(kind="stable")
     rows = rows[order]
     first = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
-    target[rows[first]] += np.add.reduceat(source[order], first, axis=0).reshape(-1, *target.shape[1:])
+    target[rows[first]] += np.add.reduceat(source[order], first, axis=0)
 
 
 class CommDevice:
     """What `comm` asks of device arrays (its `device` protocol), for CuPy and the strict stand-in.
 
     `comm` knows no array module: whoever builds the groups hands one of these over.  A host array is NumPy's.
+    Raises RuntimeError on the CPU, where comm's own host device does all.
     """
+
+    def __init__(self):
+        if device == "cpu":
+            raise RuntimeError("CommDevice needs MINIGPT_DEVICE=cuda or strict; on the CPU comm needs none")
 
     def owns(self, array):
         """Is `array` on this device?"""
@@ -201,11 +207,20 @@ class CommDevice:
         return np.empty(count, dtype)
 
     def copy(self, target, source):
-        """target[...] = source, each on either side; done when it returns if one side is the host."""
-        if self.owns(target):
-            target[...] = to_device(source)
+        """target[...] = source, at least one of them on the device, any strides.
+
+        Done when it returns if one is on the host: MPI, or the next chunk, uses that memory at once.
+        """
+        if not self.owns(target):
+            if target.flags.c_contiguous and target.dtype == source.dtype and target.shape == source.shape:
+                source.get(out=target)
+            else:
+                target[...] = source.get()
+        elif self.owns(source):
+            target[...] = source
         else:
-            target[...] = to_host(source)
+            target[...] = xp.asarray(source)
+            synchronize()                       # CuPy returns before it has read pinned memory
 
     def add_into(self, target, source):
         """target += source, both on the device."""

@@ -202,7 +202,8 @@ def test_operators_agree_with_numpy_on_either_side(operator):
         assert got.dtype == expected.dtype
 
 
-@pytest.mark.parametrize("operator", ["+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>="])
+@pytest.mark.parametrize("operator", ["+=", "-=", "*=", "/=", "//=", "%=", "**=",
+                                      "&=", "|=", "^=", "<<=", ">>="])
 def test_in_place_operators_keep_the_array_and_its_memory(operator):
     integers = operator[0] in "&|^<>"
     host = np.arange(1, 5) if integers else np.arange(1.0, 5.0)
@@ -367,7 +368,8 @@ def test_a_buffer_is_not_exported_before_the_stream_is_done():
         _ = x.__cuda_array_interface__
 
 
-@pytest.mark.parametrize("write", ["x += 1", "x.fill(0)", "x.sort()", "xp.exp(x, out=x)", "x[0] = x[1]", "x.sum()"])
+@pytest.mark.parametrize("write", ["x += 1", "x.fill(0)", "x.sort()", "xp.exp(x, out=x)", "x[0] = x[1]",
+                                   "x.sum()"])
 def test_every_kernel_makes_the_stream_busy(write):
     x = matrix()
     xp.cuda.Device().synchronize()
