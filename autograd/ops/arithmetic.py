@@ -1,6 +1,6 @@
 """Elementwise arithmetic.  Operands broadcast; each gradient has its operand's own shape and dtype."""
 
-from autograd.backend import is_array, xp
+from autograd.backend import is_array, to_device, xp
 from autograd.ops.common import shares, unbroadcast
 from autograd.tape import op
 
@@ -104,6 +104,7 @@ def _to_winner(dy, first, tie, a, b):
 @op
 def where(condition, a, b):
     """y = a where condition, else b        dy goes to the one that was taken"""
+    condition = to_device(condition)
     return xp.where(condition, a, b), lambda dy: (
         None, unbroadcast(xp.where(condition, dy, 0), a), unbroadcast(xp.where(condition, 0, dy), b))
 

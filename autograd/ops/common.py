@@ -37,6 +37,11 @@ def unbroadcast(dy, x):
     return dy.astype(x.dtype, copy=False)
 
 
+def shares_memory(a, b):
+    """Whether an element of one array is an element of the other."""
+    return bool(xp.shares_memory(a, b))
+
+
 def flat(x):
     """(..., n) -> (rows, n): a view if the memory allows."""
     rows = 1
@@ -56,19 +61,14 @@ def spread(dy, x, axis, keepdims):
         return dy.reshape((1,) * x.ndim)
     if keepdims:
         return dy
-    axes = {a % x.ndim for a in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+    axes = {a % x.ndim for a in (axis if isinstance(axis, tuple) else (axis,))}
     return dy.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
-
-
-def axes_of(axis):
-    """An axis as the array module takes it: lists become tuples (the tape hands tuples over as lists)."""
-    return tuple(axis) if isinstance(axis, list) else axis
 
 
 def count(x, axis):
     """How many elements of x a reduction over `axis` puts into one."""
     number = 1
-    for a in range(x.ndim) if axis is None else (axis if isinstance(axis, (tuple, list)) else (axis,)):
+    for a in range(x.ndim) if axis is None else (axis if isinstance(axis, tuple) else (axis,)):
         number *= x.shape[a]
     return number
 

@@ -1,7 +1,7 @@
 """Products: matmul, linear, einsum."""
 
 from autograd.backend import xp
-from autograd.ops.common import flat, unbroadcast
+from autograd.ops.common import flat, shares, unbroadcast
 from autograd.ops.subscripts import plan
 from autograd.tape import op
 
@@ -54,6 +54,7 @@ def linear(x, weight, bias=None, *, transposed=False):
     return (y if bias is None else y + bias), backward
 
 
+@shares("y")
 @op
 def einsum(subscripts, *tensors):
     """y = the sum of products that `subscripts` describes, as numpy.einsum: "bthd,bshd->bhts".

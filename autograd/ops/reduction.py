@@ -1,7 +1,7 @@
 """Sums, means, extremes.  axis: None for all, an int, or a tuple; keepdims as in NumPy."""
 
 from autograd.backend import xp
-from autograd.ops.common import axes_of, count, exponentials, shares, spread
+from autograd.ops.common import count, exponentials, shares, spread
 from autograd.tape import op
 
 
@@ -9,14 +9,12 @@ from autograd.tape import op
 @op
 def sum(x, axis=None, keepdims=False):
     """y = sum x                dx = dy, repeated"""
-    axis = axes_of(axis)
     return x.sum(axis, keepdims=keepdims), lambda dy: xp.broadcast_to(spread(dy, x, axis, keepdims), x.shape)
 
 
 @op
 def mean(x, axis=None, keepdims=False):
     """y = sum x / n            dx = dy / n, repeated"""
-    axis = axes_of(axis)
     n = count(x, axis) or 1
     return (x.sum(axis, keepdims=keepdims) / n,
             lambda dy: xp.broadcast_to(spread(dy, x, axis, keepdims) / n, x.shape))
@@ -25,7 +23,6 @@ def mean(x, axis=None, keepdims=False):
 @op
 def max(x, axis=None, keepdims=False):
     """y = max x                dy goes to where the maximum is; equal ones share it"""
-    axis = axes_of(axis)
     y = x.max(axis, keepdims=True)
     return _squeezed(y, axis, keepdims), lambda dy: _to_extremes(dy, x, y, axis, keepdims)
 
@@ -33,7 +30,6 @@ def max(x, axis=None, keepdims=False):
 @op
 def min(x, axis=None, keepdims=False):
     """y = min x                dy goes to where the minimum is; equal ones share it"""
-    axis = axes_of(axis)
     y = x.min(axis, keepdims=True)
     return _squeezed(y, axis, keepdims), lambda dy: _to_extremes(dy, x, y, axis, keepdims)
 
@@ -55,7 +51,6 @@ def logsumexp(x, axis=None, keepdims=False):
 
     The maximum is taken off before exp and added after log, which cancels (CASES 30).
     """
-    axis = axes_of(axis)
     e, top = exponentials(x, axis)
     total = e.sum(axis, keepdims=True)
     y = xp.where(total == 0, -xp.inf, xp.log(xp.where(total == 0, 1, total)) + top)
@@ -72,7 +67,6 @@ def var(x, axis=None, keepdims=False):
 
     The mean's own dependence on x drops out, because the deviations sum to zero.
     """
-    axis = axes_of(axis)
     n = count(x, axis) or 1
     deviation = x - x.sum(axis, keepdims=True) / n
     y = (deviation * deviation).sum(axis, keepdims=keepdims) / n
