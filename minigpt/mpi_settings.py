@@ -64,10 +64,14 @@ def write(environment=sys.prefix):
 
 def add_settings(path, settings):
     """Append `key = value` for each key that no line of the file sets yet. True if the file changed."""
+    return append(path, [f"{key} = {settings[key]}\n" for key in missing(path, settings)])
+
+
+def missing(path, settings):
+    """The keys that no line of the file sets; all of them if there is no file."""
     lines = path.read_text().splitlines() if path.exists() else []
     present = {line.split("=")[0].strip() for line in lines if not line.lstrip().startswith("#")}
-    missing = [f"{key} = {value}\n" for key, value in settings.items() if key not in present]
-    return append(path, missing)
+    return [key for key in settings if key not in present]
 
 
 def add_lines(path, lines):
