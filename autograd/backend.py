@@ -49,7 +49,7 @@ def _probe(cupy):
     except Exception as error:                  # one CUDA error code stands for both "no" and "old" driver
         driver = runtime.driverGetVersion()     # 0 without a driver
         if driver == 0:
-            return False, f"no NVIDIA driver was found ({_describe(error)})"
+            return False, f"no NVIDIA driver was found: install it, nvidia-smi tests it ({_describe(error)})"
         return False, (f"the NVIDIA driver supports CUDA {_cuda(driver)}, this CuPy needs "
                        f"{_cuda(runtime.runtimeGetVersion())} ({_describe(error)}): "
                        f"update the driver or {_install_hint(driver)}")
@@ -136,7 +136,7 @@ def aligned_empty(shape, dtype):
     """
     if device != "cpu":
         return xp.empty(shape, dtype)
-    shape, dtype = (shape,) if isinstance(shape, int) else tuple(shape), np.dtype(dtype)
+    shape, dtype = tuple(shape) if np.iterable(shape) else (shape,), np.dtype(dtype)
     raw = np.empty(math.prod(shape) * dtype.itemsize + ALIGNMENT, np.uint8)
     return np.ndarray(shape, dtype, raw, offset=-raw.ctypes.data % ALIGNMENT)
 

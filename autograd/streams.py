@@ -57,7 +57,7 @@ def philox(counter, key):
 
 def _word(word, shape):
     if not is_array(word):
-        return xp.full(shape, word & LOW, xp.uint64)
+        return xp.full(shape, operator.index(word) & LOW, xp.uint64)
     full = xp.empty(shape, xp.uint64)
     full[...] = word.astype(xp.uint64)
     full &= LOW
@@ -212,7 +212,7 @@ def keep_mask(p, seed, name, *, step, samples, positions, channels):
         lanes = xp.stack([word >= threshold for word in words], axis=-1).reshape(len(words[0]), -1)
         keep[part] = lanes[:, offset:offset + len(channels)]
     keep = keep if columns is None else keep[:, to_device(columns)]
-    return keep.reshape(*rows, -1) if keep.size else keep.reshape(*rows, keep.shape[1])
+    return keep.reshape(*rows, keep.shape[1])
 
 
 def _cover(channels):

@@ -199,11 +199,11 @@ def to_numpy(x, name="index"):
         if x._device != stats.device:
             raise ValueError(f"{name}: array on device {x._device}, but the current device is {stats.device}")
         return x._array
+    if isinstance(x, SCALARS) or callable(x):
+        return x
     if isinstance(x, tuple | list):
         return type(x)(to_numpy(i, name) for i in x)
-    if not isinstance(x, SCALARS) and not callable(x):
-        refuse(name, x)
-    return x
+    return refuse(name, x)
 
 
 def run(name, function, args, keywords):

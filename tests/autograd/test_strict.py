@@ -1,5 +1,6 @@
 """The stand-in refuses what CuPy refuses: good code runs on it, planted bugs that NumPy lets pass do not."""
 import copy
+import functools
 import gc
 import math
 import pickle
@@ -9,8 +10,8 @@ import weakref
 import numpy as np
 import pytest
 
-from autograd import strict
-from autograd.strict import no_synchronization, stats, xp
+from autograd import backend, strict
+from autograd.strict import module, no_synchronization, stats, xp
 
 REFUSALS = (TypeError, AttributeError, ValueError, IndexError, NotImplementedError)
 
@@ -468,3 +469,26 @@ def test_an_unknown_name_says_which_cupy_was_asked():
 def test_refusing_names_the_operation_and_the_way_out():
     with pytest.raises(TypeError, match=r"add: unsupported type .*ndarray.*to_device"):
         matrix() + np.ones(4)
+
+
+def test_every_frozen_name_is_there_or_says_that_it_is_not_modelled():
+    modelled = 0
+    for name in [name for kind in ("functions", "ufuncs", "types", "constants") for name in module.API[kind]]:
+        try:
+            functools.reduce(getattr, name.split("."), xp)
+            modelled += 1
+        except AttributeError as error:
+            assert "does not model" in str(error), name
+    assert modelled > 350
+
+
+def test_the_frozen_surface_is_of_the_cupy_that_the_backend_asks_for():
+    assert module.API["version"].split(".")[0] == backend.CUPY_VERSIONS
+
+
+def test_the_frozen_surface_is_what_the_installed_cupy_offers():
+    cupy = pytest.importorskip("cupy", reason="needs the wheel of CuPy, but no GPU")
+    if cupy.__version__ != module.API["version"]:
+        pytest.skip(f"CuPy {cupy.__version__} is installed, {module.API['version']} is frozen")
+    from tests.tools.freeze_cupy_api import freeze
+    assert freeze() == module.API
