@@ -122,6 +122,8 @@ def _draw(key, shape, region, dtype, values):
     axes = _axes(shape, region)
     cut = tuple(len(axis) for axis in axes)
     y = xp.empty(math.prod(cut), dtype)
+    if y.dtype.kind in "biu":
+        raise ValueError(f"dtype={dtype}: expected a float type, {y.dtype} would round the values away")
     start = _first_of_run(axes, shape)
     if start is None:
         _draw_scattered(y, axes, shape, key, values)
@@ -192,16 +194,13 @@ def keep_mask(p, seed, name, *, step, samples, positions, channels):
 
     step: int; samples (B,) and positions (T,) or (B, T): global numbers, taken modulo 2^32; channels: how
     many, or which: a range or a 1-d host array of global numbers.  Some of the samples, positions or channels
-    give that part of the mask, bit for bit.  Raises ValueError unless 0 <= p <= 1.
+    give that part of the mask, bit for bit.  Raises ValueError unless 0 <= p <= 1 and the shapes fit.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability p={p}: expected 0 <= p <= 1")
     threshold = round(p * 2**32)               # drop the words below: at most 2^-33 off in probability
     channels, columns = _cover(channels)
-    samples, positions = to_device(samples), to_device(positions)
-    rows = samples.shape[0], positions.shape[-1]
-    samples = xp.broadcast_to(samples[:, None], rows).reshape(-1, 1)
-    positions = xp.broadcast_to(positions, rows).reshape(-1, 1)
+    samples, positions, rows = _rows(samples, positions)
     stream, offset = key(seed, name, "dropout"), channels.start % 4
     blocks = xp.arange(channels.start // 4, -(-channels.stop // 4), dtype=xp.uint64)
     keep = xp.empty((len(samples), len(channels)), bool)
@@ -213,6 +212,18 @@ def keep_mask(p, seed, name, *, step, samples, positions, channels):
         keep[part] = lanes[:, offset:offset + len(channels)]
     keep = keep if columns is None else keep[:, to_device(columns)]
     return keep.reshape(*rows, keep.shape[1])
+
+
+def _rows(samples, positions):
+    """-> sample and position of each of the B T rows, as columns, and (B, T)."""
+    samples, positions = to_device(samples), to_device(positions)
+    rows = *samples.shape, *positions.shape[-1:]
+    if samples.ndim != 1 or positions.ndim == 0 or positions.shape not in (rows, rows[1:]):
+        raise ValueError(f"samples {samples.shape} positions {positions.shape}: expected (B,), (T,) or (B, T)")
+    if any(x.size and x.dtype.kind not in "iu" for x in (samples, positions)):
+        raise ValueError(f"samples {samples.dtype} positions {positions.dtype}: expected whole numbers")
+    samples = xp.broadcast_to(samples[:, None], rows).reshape(-1, 1)
+    return samples, xp.broadcast_to(positions, rows).reshape(-1, 1), rows
 
 
 def _cover(channels):

@@ -250,13 +250,12 @@ def expected_keep(p, seed, name, step, sample, position, channel):
 
 def test_a_mask_is_a_function_of_name_step_sample_position_and_channel():
     samples, positions = [2**32 + 7, 0, 3], [11, 2]
-    mask = to_host(keep_mask(0.3, 5, "blocks.1.dropout", step=np.int32(9), samples=samples, positions=positions,
-                             channels=6))
+    mask = to_host(keep_mask(0.3, 5, "d", step=np.int32(9), samples=samples, positions=positions, channels=6))
     assert mask.shape == (3, 2, 6) and mask.dtype == bool
     for b, sample in enumerate(samples):
         for t, position in enumerate(positions):
             for c in range(6):
-                assert mask[b, t, c] == expected_keep(0.3, 5, "blocks.1.dropout", 9, sample, position, c)
+                assert mask[b, t, c] == expected_keep(0.3, 5, "d", 9, sample, position, c)
 
 
 WHOLE = {"p": 0.4, "seed": 5, "name": "d", "step": 3}
@@ -322,6 +321,22 @@ def test_a_larger_p_drops_more_of_the_same():
 def test_an_impossible_probability_is_refused(p):
     with pytest.raises(ValueError, match="expected 0 <= p <= 1"):
         keep_mask(p, 1, "d", step=0, samples=[0], positions=[0], channels=1)
+
+
+@pytest.mark.parametrize("samples, positions", [
+    (3, [0]), ([[3]], [0]), ([3], 0), ([3, 4], np.zeros((3, 5), int)), ([3], np.zeros((1, 1, 1), int)),
+    ([3], [0.5]), ([0.5], [3]), ([True], [3]),
+])
+def test_coordinates_that_do_not_fit_are_refused(samples, positions):
+    with pytest.raises(ValueError, match="samples .* positions .*: expected"):
+        keep_mask(**WHOLE, samples=samples, positions=positions, channels=2)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+@pytest.mark.parametrize("draw", [normal, uniform])
+def test_whole_numbers_are_not_drawn(draw, dtype):
+    with pytest.raises(ValueError, match="expected a float type"):
+        draw(0, "w", (3,), dtype=dtype)
 
 
 @pytest.mark.skipif(device != "strict", reason="only the strict module counts transfers")
