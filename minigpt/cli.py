@@ -10,10 +10,10 @@ import sys
 import time
 
 from minigpt.errors import UserError
+from minigpt.launch import STOP_SIGNALS, THREADS, cores
 
 LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"
 RANK = "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"
-THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 WAIT = 1.0                  # seconds in which rank 0 may say what every rank has to say
 
 
@@ -44,10 +44,9 @@ def complain(error):
 
 def set_threads(environment):
     """One BLAS thread for each core that this rank has to itself, unless the user has set another number."""
-    ranks = first_of(LOCAL_SIZE, environment) or "1"
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    ranks = int(first_of(LOCAL_SIZE, environment) or 1)
     for name in THREADS:
-        environment.setdefault(name, str(max(1, cores // int(ranks))))
+        environment.setdefault(name, str(max(1, cores() // ranks)))
 
 
 def first_of(names, environment):
@@ -118,7 +117,7 @@ class StopRequest:
 
     def install(self):
         """Listen, which Python allows in the main thread only."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        for number in STOP_SIGNALS:
             signal.signal(number, self._ask)
         return self
 
@@ -160,7 +159,7 @@ COMMANDS = """commands, each with --help:
   minigpt train examples/configs/python-docs.toml     train a GPT
   minigpt generate --checkpoint runs/python-docs      let it write
   minigpt evaluate --checkpoint runs/python-docs      its loss on the validation text
-  minigpt launch -n 2 train CONFIG                    start ranks with every needed setting
+  minigpt launch -n 2 minigpt train CONFIG            start ranks with every needed setting
   minigpt doctor                                      what this machine has
   minigpt bench                                       speed, beside PyTorch where it is installed
 """

@@ -9,13 +9,14 @@ EVERY = 5.0                 # seconds between lines where they stay, such as in 
 class Progress:
     """Lines of step, loss, speed, learning rate, gradient norm and remaining time.
 
-    On a terminal one line is written over again; elsewhere a line comes every few seconds.
+    On a terminal one line is written over again; elsewhere a line comes every few seconds. (A rank under mpirun
+    writes to a terminal that may lead into a file; that it has no keyboard tells.)
     """
 
     def __init__(self, max_steps, stream=None, clock=time.monotonic):
         self.max_steps, self.clock = max_steps, clock
         self.stream = stream or sys.stdout
-        self.overwrites = self.stream.isatty()
+        self.overwrites = self.stream.isatty() and sys.stdin is not None and sys.stdin.isatty()
         self._last, self._width = -EVERY, 0
 
     def step(self, step, loss, tokens_per_second, lr, norm, seconds_left, last=False):
