@@ -56,9 +56,9 @@ def mpirun(size, *arguments, timeout=60, **environment):
     chosen = {**os.environ, **SETTINGS, **environment}
     chosen["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     command = [find_mpirun(), "-n", str(size), sys.executable, *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=REPOSITORY, env={k: v for k, v in chosen.items() if v is not None},
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               start_new_session=True)
+    chosen = {name: value for name, value in chosen.items() if value is not None}
+    process = subprocess.Popen(command, cwd=REPOSITORY, env=chosen, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

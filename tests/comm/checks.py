@@ -163,7 +163,7 @@ def check_every_rank_ends_with_the_same_bits(group):
 
 
 def check_float16_is_added_in_float32_and_rounded_once_a_hop(group):
-    """1 + 2^-11 is not a float16; the sum of all ranks by ring is rounded after each addition, never twice."""
+    """1 + 2^-11 is not a float16; the ring's sum is rounded after each addition, and only then."""
     parts = [np.float16(1), np.float16(2.0 ** -11), np.float16(3.14), np.float16(100)] * 2
     got = group.all_reduce(np.array([parts[group.rank]]), algorithm="ring_all_reduce")
     want = parts[0]  # chunk 0 begins at its owner in the first step, rank 0 - 1 + 1 = 0, and goes up
@@ -197,7 +197,8 @@ def check_messages_keep_their_order_and_their_tags(group):
         assert out.tolist() == [10, 11, 12]
         assert group.recv(0, shape=(2,), dtype=np.asarray([5, 6]).dtype, tag=9).tolist() == [5, 6]
         assert group.recv(0, shape=(0,), dtype="f8", tag=3).size == 0
-        np.testing.assert_array_equal(group.recv(0, shape=(4, 3), dtype="f8"), np.arange(12.0).reshape(3, 4).T)
+        np.testing.assert_array_equal(group.recv(0, shape=(4, 3), dtype="f8"),
+                                      np.arange(12.0).reshape(3, 4).T)
 
 
 def check_split_makes_groups_that_work(group):

@@ -12,7 +12,7 @@ from tests.ranks import SETTINGS, mpirun, run
 
 
 def end_of(program, size=2, timeout=20, **environment):
-    """(exit status, output) of a program of tests.comm.programs; it must end long before it would be killed."""
+    """(exit status, output) of a program of tests.comm.programs; it must end before it is killed."""
     start = time.monotonic()
     ended = mpirun(size, "-m", "tests.comm.programs", program, timeout=timeout, **environment)
     assert time.monotonic() - start < 10, ended.stdout
@@ -124,8 +124,8 @@ def test_case_93_more_than_two_gibibytes_in_one_call():
 
 
 def test_without_mpirun_one_rank_and_no_mpi4py():
-    command = "import sys, comm; g = comm.world(); print(g.size, g.all_reduce([1, 2]).tolist(), comm.world() is g, " \
-              "'mpi4py' in sys.modules)"
+    command = "import sys, comm; g = comm.world(); " \
+              "print(g.size, g.all_reduce([1, 2]).tolist(), comm.world() is g, 'mpi4py' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout
     assert shown.split("\n")[0] == "1 [1, 2] True False"
 
