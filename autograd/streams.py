@@ -219,7 +219,7 @@ def _rows(samples, positions):
     samples, positions = to_device(samples), to_device(positions)
     rows = *samples.shape, *positions.shape[-1:]
     if samples.ndim != 1 or positions.ndim == 0 or positions.shape not in (rows, rows[1:]):
-        raise ValueError(f"samples {samples.shape} positions {positions.shape}: expected (B,), (T,) or (B, T)")
+        raise ValueError(f"samples {samples.shape} positions {positions.shape}: expected (B,), (T,) or (B,T)")
     if any(x.size and x.dtype.kind not in "iu" for x in (samples, positions)):
         raise ValueError(f"samples {samples.dtype} positions {positions.dtype}: expected whole numbers")
     samples = xp.broadcast_to(samples[:, None], rows).reshape(-1, 1)
