@@ -20,7 +20,8 @@ WAIT = 1.0                  # seconds in which rank 0 may say what every rank ha
 def main(argv=None):
     """Run one command; returns its exit code: 0 done, 2 the user can mend it, and anything else."""
     arguments = parser().parse_args(argv)
-    set_threads(os.environ)
+    if arguments.run is not launch:             # which shares the cores out among the ranks that it starts
+        set_threads(os.environ)
     try:
         return arguments.run(arguments) or 0
     except UserError as error:
