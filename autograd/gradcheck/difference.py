@@ -9,6 +9,7 @@ between and differences say nothing: the point is moved a little, and if kinks a
 skipped with a warning.
 """
 
+import math
 import warnings
 from typing import NamedTuple
 
@@ -78,7 +79,11 @@ class Point:
                 raise GradientError(f"computed {y.dtype} from float64: differences need all of it in float64; "
                                     "take dtypes from the inputs")
         self.weights = [random_like(generator, y) for y in self.outputs]
-        if self.value() != self.value():
+        value = self.value()
+        if not math.isfinite(value):
+            raise GradientError(f"the outputs hold NaN or infinity (their weighted sum is {value}): "
+                                "choose inputs where the function is finite")
+        if value != self.value():
             raise GradientError("two calls gave two results: fix what is random, for instance pass the mask of dropout")
 
     def value(self):

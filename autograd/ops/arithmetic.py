@@ -46,13 +46,16 @@ def pow(a, b):
     """
     y = a ** b
 
-    def backward(dy):
-        base = xp.where(a == 0, 1, a)                       # its powers and logarithm are finite
-        slope = xp.where((a == 0) & (b != 1), 0, b * base ** (b - 1))
-        db = unbroadcast(dy * xp.where(a == 0, 0, y * xp.log(base)), b) if is_array(b) else None
-        return unbroadcast(dy * slope, a), db
+    def base_gradient(dy):
+        nonzero = xp.where(a == 0, 1, a)
+        return dy * xp.where((a == 0) & (b != 1), 0, b * nonzero ** (b - 1))
 
-    return y, backward
+    def exponent_gradient(dy):
+        base = xp.asarray(a, dtype=y.dtype)                     # a number shall not promote float32
+        return dy * y * xp.log(xp.where(base == 0, 1, base))
+
+    return y, lambda dy: (unbroadcast(base_gradient(dy), a) if is_array(a) else None,
+                          unbroadcast(exponent_gradient(dy), b) if is_array(b) else None)
 
 
 @op
