@@ -129,7 +129,7 @@ def test_an_exception_in_a_file_on_one_rank_ends_all(tmp_path):
 @pytest.mark.mpi
 def test_ranks_save_when_launch_is_told_to_stop(tmp_path):
     with launched("-n", 2, "--timeout-to-save", 30, STUBBORN, tmp_path, 1) as process:
-        wait_for(tmp_path / "ready.0", tmp_path / "ready.1")
+        wait_for(process, tmp_path / "ready.0", tmp_path / "ready.1")
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=40)
     assert process.returncode == 0, err
@@ -140,12 +140,15 @@ def test_ranks_save_when_launch_is_told_to_stop(tmp_path):
 @pytest.mark.skipif(not REAL.exists(), reason="this environment was not made by `make install`")
 def test_launch_supervises_an_mpi_that_it_did_not_install(tmp_path):
     """Stands for any other mpirun: Open MPI's own, without the supervisor in front of it."""
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(f'#!/bin/sh\nOMPI_PRTERUN={REAL} exec {launch.find_mpirun()} "$@"\n')
+    mpirun.chmod(0o755)
     program = (
-        "import sys; from minigpt import launch; mpirun = sys.argv[1]; launch.find_mpirun = lambda: mpirun; "
-        "sys.exit(launch.main(sys.argv[2:]))"
+        f"import sys; from minigpt import launch; launch.find_mpirun = lambda: {str(mpirun)!r}; "
+        "sys.exit(launch.main())"
     )
-    with started([sys.executable, "-c", program, REAL, "-n", "2", STUBBORN, tmp_path, "1"]) as process:
-        wait_for(tmp_path / "ready.0", tmp_path / "ready.1")
+    with started([sys.executable, "-c", program, "-n", "2", STUBBORN, tmp_path, "1"]) as process:
+        wait_for(process, tmp_path / "ready.0", tmp_path / "ready.1")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=40)
     assert process.returncode == 0, err

@@ -28,10 +28,11 @@ print("saved")
 """
 
 
-def wait_for(*paths, seconds=30):
+def wait_for(process, *paths, seconds=30):
     end = time.monotonic() + seconds
-    while not all(Path(path).exists() for path in paths):
-        assert time.monotonic() < end, f"no {[str(p) for p in paths if not Path(p).exists()]} after {seconds} s"
+    while missing := [str(path) for path in paths if not path.exists()]:
+        assert process.poll() is None, f"ended with {process.returncode}: {process.communicate()}"
+        assert time.monotonic() < end, f"no {missing} after {seconds} s"
         time.sleep(0.02)
 
 
@@ -59,7 +60,7 @@ def stubborn_ranks(folder, seconds):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_to_stop_is_passed_on_as_a_request(tmp_path, number):
     with supervised("-c", PROGRAM, tmp_path / "ready", 0.2) as process:
-        wait_for(tmp_path / "ready")
+        wait_for(process, tmp_path / "ready")
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "saved\n")
@@ -68,7 +69,7 @@ def test_the_first_signal_to_stop_is_passed_on_as_a_request(tmp_path, number):
 
 def test_the_second_signal_ends_it_at_once(tmp_path):
     with supervised("-c", PROGRAM, tmp_path / "ready", 60) as process:
-        wait_for(tmp_path / "ready")
+        wait_for(process, tmp_path / "ready")
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -78,7 +79,7 @@ def test_the_second_signal_ends_it_at_once(tmp_path):
 
 def test_who_does_not_save_in_time_is_ended(tmp_path):
     with supervised("-c", PROGRAM, tmp_path / "ready", 60, MINIGPT_SECONDS_TO_SAVE="0.3") as process:
-        wait_for(tmp_path / "ready")
+        wait_for(process, tmp_path / "ready")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM
@@ -101,7 +102,7 @@ def test_a_program_that_is_not_there_is_named():
 def test_killing_the_supervisor_kills_what_it_supervises(tmp_path):
     program = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     with supervised("-c", program, tmp_path / "ready") as process:
-        wait_for(tmp_path / "ready")
+        wait_for(process, tmp_path / "ready")
         process.kill()
         process.communicate(timeout=10)         # returns only when the child, too, has closed its output
 
@@ -112,7 +113,7 @@ def test_killing_the_supervisor_kills_what_it_supervises(tmp_path):
 def test_ranks_save_when_mpirun_itself_is_told_to_stop(tmp_path, number):
     """Open MPI alone kills ranks 0.25 s after the signal; these need 3 s to save."""
     with stubborn_ranks(tmp_path, 3) as process:
-        wait_for(tmp_path / "ready.0", tmp_path / "ready.1")
+        wait_for(process, tmp_path / "ready.0", tmp_path / "ready.1")
         process.send_signal(number)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
@@ -124,7 +125,7 @@ def test_ranks_save_when_mpirun_itself_is_told_to_stop(tmp_path, number):
 @supervised_only
 def test_a_second_signal_to_mpirun_ends_the_ranks_at_once(tmp_path):
     with stubborn_ranks(tmp_path, 60) as process:
-        wait_for(tmp_path / "ready.0", tmp_path / "ready.1")
+        wait_for(process, tmp_path / "ready.0", tmp_path / "ready.1")
         process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
