@@ -7,7 +7,7 @@ NEIGHBOURS = ("autograd", "comm", "data")
 
 
 def foreign_neighbours():
-    """{name: where Python finds it instead} for each of autograd, comm and data that is not this project's own.
+    """{name: where Python finds it instead, "nowhere" or "in ..."} for each of autograd, comm and data that is not this project's own.
 
     Asks the finders and imports nothing. A folder without `__init__.py` (a user's ./data) is a namespace
     package; it has no origin and counts as foreign too, as does a neighbour that is nowhere.
@@ -19,9 +19,9 @@ def foreign_neighbours():
         if spec is None:
             foreign[name] = "nowhere"
         elif spec.origin is None:
-            foreign[name] = ", ".join(spec.submodule_search_locations or ["an unknown place"])
+            foreign[name] = f"in {', '.join(spec.submodule_search_locations or ['an unknown place'])}"
         elif Path(spec.origin).resolve().parent.parent != home:
-            foreign[name] = spec.origin
+            foreign[name] = f"in {spec.origin}"
     return foreign
 
 
@@ -29,7 +29,7 @@ def refuse_foreign_neighbours():
     """Raise ImportError with what to do if Python would import another project's autograd, comm or data."""
     foreign = foreign_neighbours()
     if foreign:
-        found = "; ".join(f"{name} is found in {place}" for name, place in foreign.items())
+        found = "; ".join(f"{name} is found {place}" for name, place in foreign.items())
         raise ImportError(
             f"minigpt needs its own packages autograd, comm and data beside {Path(__file__).parent}, but {found}. "
             "Install minigpt in an environment of its own (`make install` in its folder makes one), leave out "

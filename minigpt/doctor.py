@@ -114,7 +114,7 @@ def look_at_neighbours():
     foreign = foreign_neighbours()
     home = Path(__file__).resolve().parent.parent
     for name, place in foreign.items():
-        yield Finding(PROBLEM, name, f"found in {place}", f"expected {home / name}: see the README, Installing")
+        yield Finding(PROBLEM, name, f"found {place}", f"expected {home / name}: see the README, Installing")
     if not foreign:
         yield Finding(OK, "neighbours", f"autograd, comm and data are those in {home}")
 

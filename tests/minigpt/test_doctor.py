@@ -61,7 +61,7 @@ def test_no_mpirun_is_a_problem_that_says_what_to_install(monkeypatch):
 
 
 def test_a_foreign_neighbour_is_a_problem_that_says_where_it_is(monkeypatch):
-    monkeypatch.setattr(doctor, "foreign_neighbours", lambda: {"autograd": "/elsewhere/autograd/__init__.py"})
+    monkeypatch.setattr(doctor, "foreign_neighbours", lambda: {"autograd": "in /elsewhere/autograd/__init__.py"})
     (finding,) = doctor.look_at_neighbours()
     assert finding.level == doctor.PROBLEM and "/elsewhere/autograd" in finding.found
 
