@@ -7,7 +7,7 @@ NEIGHBOURS = ("autograd", "comm", "data")
 
 
 def foreign_neighbours():
-    """{name: where Python finds it instead, "nowhere" or "in ..."} for each of autograd, comm and data that is not this project's own.
+    """{name: where Python finds it, "in ..." or "nowhere"} for each neighbour that is not this project's own.
 
     Asks the finders and imports nothing. A folder without `__init__.py` (a user's ./data) is a namespace
     package; it has no origin and counts as foreign too, as does a neighbour that is nowhere.
