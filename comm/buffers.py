@@ -52,14 +52,32 @@ def is_contiguous(array):
     return array.flags.c_contiguous
 
 
-def check_out(out, shape, dtype):
-    """Raise unless `out` is an array that a result of this shape and dtype can be written into."""
+def overlap(x, y):
+    """Might two arrays share memory? Arrays of a device are only known to if they are the same."""
+    return x is y if on_device(x) or on_device(y) else np.may_share_memory(x, y)
+
+
+def copy_of(x):
+    """A new array of the same device with the same contents."""
+    device = device_of(x)
+    copy = device.like(x.shape, x.dtype)
+    device.copy(copy, x)
+    return copy
+
+
+def check_writable(out):
+    """Raise unless `out` is an array that can be written."""
     if not on_device(out) and not isinstance(out, np.ndarray):
-        raise TypeError(f"out is a {type(out).__name__}: expected an array of {shape} and {dtype}")
-    if out.shape != shape or out.dtype != dtype:
-        raise ValueError(f"out has shape {out.shape} and dtype {out.dtype}: expected {shape} and {dtype}")
+        raise TypeError(f"out is a {type(out).__name__}: expected an array")
     if not on_device(out) and not out.flags.writeable:
         raise ValueError("out is read-only: pass an array that can be written")
+
+
+def check_out(out, shape, dtype):
+    """Raise unless `out` is an array that a result of this shape and dtype can be written into."""
+    check_writable(out)
+    if out.shape != shape or out.dtype != dtype:
+        raise ValueError(f"out has shape {out.shape} and dtype {out.dtype}: expected {shape} and {dtype}")
 
 
 def contiguous(x, takes_devices):
@@ -73,7 +91,7 @@ def contiguous(x, takes_devices):
     elif is_contiguous(x):
         return x
     else:
-        copy = device.like(x.shape, x.dtype)
+        return copy_of(x)
     device.copy(copy, x)
     return copy
 

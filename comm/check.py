@@ -2,7 +2,8 @@
 
 Without it, ranks that call different things hang, or add numbers that do not belong together. With it, each
 rank passes a header (operation, dtype, count, root, and the line that called) round the ring, and every rank
-raises the same Mismatch. It costs a short all-gather for every collective, and nothing when it is off.
+raises the same Mismatch. It costs a short all-gather for every collective, which the ledger leaves out, and
+nothing when it is off.
 """
 
 import os

@@ -6,16 +6,19 @@ Any shape, strides and dtype of fixed width. Arrays of a registered device come 
 
 from itertools import accumulate
 from math import prod
+from operator import index
 
 import numpy as np
 
 from comm import buffers, check
+from comm.algorithms import ALGORITHMS
 from comm.device import Staging, device_of, host
 from comm.execute import COMBINE, Plans
 from comm.ledger import Ledger
 from comm.point_to_point import PointToPoint
 from comm.schedule import bounds
 
+ALL_REDUCES = [name for name, algorithm in ALGORITHMS.items() if algorithm.collective == "all_reduce"]
 SHORT = 8 << 10  # bytes: up to here few rounds matter more than few bytes
 
 
@@ -38,19 +41,22 @@ class Group(PointToPoint):
 
         By the ring, 2 M (N-1)/N bytes leave each rank; short arrays go by recursive doubling. 16-bit floats
         travel in 16 bits, are added in float32 and rounded after each addition. algorithm: a name of
-        comm.algorithms. Raises ValueError for an unknown op or an unfit out, TypeError for a sum of bool.
+        comm.algorithms. Raises ValueError for an unknown op, algorithm or an unfit out, TypeError for what
+        has no such sum.
         """
         x = buffers.as_array(x)
         _check_op(op, x.dtype)
-        self._begin("all_reduce", x, op)
         if algorithm is None:
             algorithm = "ring_all_reduce" if x.nbytes > SHORT else "recursive_doubling_all_reduce"
+        elif algorithm not in ALL_REDUCES:
+            raise ValueError(f"algorithm={algorithm!r}: expected one of {', '.join(ALL_REDUCES)}")
+        self._begin("all_reduce", x, op)
         return self._same_shape("all_reduce", algorithm, x, out, op)
 
     def broadcast(self, x, root=0, out=None):
         """The x of rank `root`, on every rank. The others pass an array of the same shape and dtype."""
         x = buffers.as_array(x)
-        self._peer(root)
+        root = self._peer(root)
         self._begin("broadcast", x, f"root {root}")
         return self._same_shape("broadcast", "binomial_broadcast", x, out, root=root)
 
@@ -111,9 +117,9 @@ class Group(PointToPoint):
 
         color: an int from 0, or None to be in no group and get None. Every rank of this group must call it.
         """
-        if color is not None and color < 0:
+        if color is not None and index(color) < 0:
             raise ValueError(f"color={color}: expected an int from 0, or None to be in no group")
-        mine = np.array([[-1 if color is None else color, self.rank if key is None else key]], np.int64)
+        mine = np.array([[-1 if color is None else color, self.rank if key is None else index(key)]])
         self._begin("split", mine)
         colors, keys = self.all_gather(mine).T
         members = sorted((r for r in range(self.size) if colors[r] == mine[0, 0]), key=lambda r: (keys[r], r))
@@ -189,6 +195,8 @@ def _check_op(op, dtype):
     if op == "sum" and dtype.kind == "b":
         raise TypeError("a sum of bool is not defined: convert to integers, or take op='max' (any) or "
                         "'min' (all)")
+    if dtype.kind in "USM" or dtype.names:
+        raise TypeError(f"arrays of dtype {dtype} can be moved, but not combined by {op!r}: expected numbers")
 
 
 def _axis(axis, ndim):

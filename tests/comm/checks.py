@@ -182,6 +182,12 @@ def check_messages_keep_their_order_and_their_tags(group):
     rank, size = group.rank, group.size
     right, left = (rank + 1) % size, (rank - 1) % size
     assert group.sendrecv(np.array([rank]), right, left)[0] == left
+    ring = np.full(5000, rank)
+    group.sendrecv(ring, right, left, out=ring)
+    assert (ring == left).all()
+    shifted = np.full(5000, rank)
+    group.sendrecv(shifted[:-1], right, left, out=shifted[1:])
+    assert (shifted[1:] == left).all()
     if size == 1:
         return
     if rank == 0:
@@ -235,6 +241,14 @@ def check_wrong_arguments_are_named(group):
         (ValueError, "float32", lambda: group.all_reduce(x, out=np.ones(3, "f4"))),
         (ValueError, "read-only", lambda: group.all_reduce(x, out=fixed)),
         (TypeError, "out is a list", lambda: group.all_reduce(x, out=[0, 0, 0])),
+        (TypeError, "out is a list", lambda: group.recv(0, out=[0])),
+        (ValueError, "read-only", lambda: group.recv(0, out=fixed)),
+        (ValueError, "shape=-1", lambda: group.recv(0, shape=-1, dtype="f4")),
+        (TypeError, "integer", lambda: group.recv(0, shape=1.5, dtype="f4")),
+        (ValueError, "expected one of ring", lambda: group.all_reduce(x, algorithm="rnig")),
+        (ValueError, "expected one of ring", lambda: group.all_reduce(x, algorithm="ring_all_gather")),
+        (TypeError, "can be moved, but not combined", lambda: group.all_reduce(["a", "b"])),
+        (TypeError, "integer", lambda: group.split(0.5)),
         (ValueError, f"rank {group.size} is not", lambda: group.broadcast(x, root=group.size)),
         (ValueError, "rank -1 is not", lambda: group.send(x, -1)),
         (ValueError, "tag=-1", lambda: group.send(x, 0, tag=-1)),

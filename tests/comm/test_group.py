@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import comm
 from tests.comm import checks
@@ -74,3 +76,42 @@ def test_many_different_shapes_do_not_pile_up_plans():
 def test_a_group_shows_who_it_is():
     assert run(3, lambda group: repr(group.split(group.rank // 2)))[2] == \
         "Group(rank 0 of 1, ranks in the world [2])"
+
+
+@st.composite
+def calls(draw):
+    """A collective with arguments, the same for every rank; data comes from the rank's own generator."""
+    shape = draw(st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple))
+    return {"operation": draw(st.sampled_from(["all_reduce", "all_gather", "reduce_scatter", "broadcast"])),
+            "shape": shape, "dtype": draw(st.sampled_from(["i4", "i8", "f4", "f8"])),
+            "order": draw(st.permutations(range(len(shape)))), "step": draw(st.sampled_from([1, 2, -1])),
+            "op": draw(st.sampled_from(["sum", "max", "min"])), "in_place": draw(st.booleans())}
+
+
+def made_by(rank, call):
+    whole = np.random.default_rng(rank).integers(0, 100, call["shape"]).astype(call["dtype"])
+    return whole.transpose(call["order"])[::call["step"]]
+
+
+def compare_with_numpy(group, call):
+    combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[call["op"]]
+    x, all_ = made_by(group.rank, call), np.stack([made_by(r, call) for r in range(group.size)])
+    whole, last = combine.reduce(all_).astype(x.dtype), group.size - 1
+    rows = slice(*comm.bounds(len(x), group.size)[group.rank:group.rank + 2])
+    out = x if call["in_place"] else None
+    if call["operation"] == "all_reduce":
+        got, want = group.all_reduce(x, call["op"], out), whole
+    elif call["operation"] == "broadcast":
+        got, want = group.broadcast(x, last, out), all_[-1]
+    elif call["operation"] == "all_gather":
+        got, want = group.all_gather(x), np.concatenate(all_)
+    else:
+        got, want = group.reduce_scatter(x, call["op"]), whole[rows]
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.lists(calls(), min_size=1, max_size=6))
+def test_any_program_of_collectives_equals_numpy(size, program):
+    run(size, lambda group: [compare_with_numpy(group, call) for call in program])
