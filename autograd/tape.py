@@ -19,7 +19,7 @@ from itertools import count
 
 from numpy import generic
 
-from autograd.backend import is_array, xp
+from autograd.backend import ndarray, xp
 from autograd.debug import check_finite
 from autograd.gradients import Lazy, add_to_leaf
 from autograd.ownership import alone, handed_over
@@ -28,6 +28,7 @@ from autograd.tensor import Tensor
 
 _serial = count()
 _new = Tensor.__new__
+PLAIN = frozenset((type(None), int, float, bool, str, ndarray))      # inputs that an op takes as they are
 
 
 class Node:
@@ -80,19 +81,27 @@ def op(function):
 
     @wraps(function)
     def apply(*inputs, **options):
-        if options and any(isinstance(value, Tensor) for value in options.values()):
-            inputs, options = _by_position(name, parameters, inputs, options)
+        for value in options.values():
+            if isinstance(value, Tensor):
+                inputs, options = _by_position(name, parameters, inputs, options)
+                break
         arrays, parents, wanted = [], [], False
         for x in inputs:
             if isinstance(x, Tensor):
                 arrays.append(x.data)
-                parents.append((x.origin or x) if x.requires_grad else None)
-                wanted = wanted or x.requires_grad
+                if x.requires_grad:
+                    parents.append(x.origin or x)
+                    wanted = True
+                    continue
+            elif type(x) in PLAIN:
+                arrays.append(x)
             else:
                 array, parent = _not_a_tensor(x)
                 arrays.append(array)
                 parents.append(parent)
                 wanted = wanted or parent is not None
+                continue
+            parents.append(None)
         x = None                                        # or `handed_over` would count it
         body = formula
         if twins and rank.twins:
@@ -105,11 +114,11 @@ def op(function):
         y, backward = body.function(*arrays, **options)
         if rank.debug:
             check_finite(name, arrays, y if type(y) is tuple else (y,))
-        if backward is None or not wanted or not rank.recording:
+        if not wanted or backward is None or not rank.recording:
             parents = None
         if type(y) is tuple:
             return _several(name, parents, backward, y, body.overwrites)
-        if not is_array(y):
+        if type(y) is not ndarray:
             y = xp.asarray(y)
         if parents is None:
             return _result(y, None)
@@ -163,7 +172,7 @@ def _result(array, origin):
 
 def _several(name, parents, backward, outputs, overwrites):
     """The results of an op with several outputs; integers carry no gradient."""
-    outputs = [y if is_array(y) else xp.asarray(y) for y in outputs]
+    outputs = [y if type(y) is ndarray else xp.asarray(y) for y in outputs]
     if parents is None:
         return tuple([_result(y, None) for y in outputs])
     node = Node(name, parents, backward, tuple([(y.shape, y.dtype) for y in outputs]), overwrites)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from autograd import arena
-from autograd.fused.tiles import column_sums, contiguous, rows_per_tile, scratch, spread
+from autograd.fused.tiles import column_sums, contiguous, first, rows_per_tile, scratch, spread
 from autograd.ops.activation import bias_gelu, relu
 from autograd.tape import accelerates
 
@@ -44,9 +44,8 @@ def bias_gelu_tiled(x, bias, owned):
 
 
 def _gelu_tile(x, biases, y, slope):
-    n = len(x)
     u, square, s = (scratch(k, x.size).reshape(x.shape) for k in (1, 2, 3))
-    np.add(x, biases[:n], out=u)
+    np.add(x, first(biases, len(x)), out=u)
     np.multiply(u, u, out=square)
     np.multiply(square, C1, out=s)
     np.add(s, C0, out=s)

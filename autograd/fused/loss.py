@@ -44,17 +44,20 @@ def cross_entropy_in_place(logits, targets, *, total=None, ignore=-1, owned):
 
 def _cross_entropy_tile(logits, targets, wanted, weight, gradient):
     """-> the sum of losses of a tile of rows; gradient := (softmax(logits) - one_hot(targets)) weight"""
-    each = np.arange(len(logits))
     if wanted is not None:
         targets = np.where(wanted, targets, 0)
+    places = np.arange(0, gradient.size, gradient.shape[1]) + targets
+    flat = gradient.reshape(-1)
     np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True), out=gradient)
-    picked = gradient[each, targets]
+    picked = flat.take(places)
     np.exp(gradient, out=gradient)
     sums = np.dot(gradient, ones(gradient.shape[1]))
-    losses, scale = np.log(sums) - picked, weight / sums
+    losses = np.log(sums)
+    np.subtract(losses, picked, out=losses)
+    scale = np.divide(weight, sums)
     if wanted is not None:
         losses, scale = np.where(wanted, losses, 0), np.where(wanted, scale, 0)
-        weight = np.where(wanted, weight, 0)
-    np.multiply(gradient, scale[:, None].astype(np.float32, copy=False), out=gradient)
-    gradient[each, targets] -= weight
-    return float(losses.sum(dtype=np.float64))
+        weight = np.where(wanted, weight, 0).astype(np.float32)
+    np.multiply(gradient, scale[:, None], out=gradient)
+    flat[places] -= weight
+    return float(np.add.reduce(losses, dtype=np.float64))

@@ -1,9 +1,11 @@
 """Twins of layer_norm and add_layer_norm: statistics as matrix-vector products, one tile at a time."""
 
+import math
+
 import numpy as np
 
 from autograd import arena
-from autograd.fused.tiles import contiguous, ones, rows_per_tile, scratch, spread
+from autograd.fused.tiles import averaging, contiguous, first, ones, rows_per_tile, scratch, spread
 from autograd.ops.normalization import add_layer_norm, layer_norm
 from autograd.tape import accelerates
 
@@ -45,27 +47,30 @@ def _normalize(x, branch, gain, bias, eps):
     width = x.shape[-1]
     rows = x.reshape(-1, width)
     count, step = len(rows), min(rows_per_tile(width), len(rows))
+    n, y, scale = arena.empty(rows.shape), arena.empty(rows.shape), arena.empty((count, 1))
     s = rows if branch is None else arena.empty(rows.shape)
-    n, y, scale = arena.empty(rows.shape), arena.empty(rows.shape), arena.empty((count,))
     gains, biases = spread(0, gain, step), None if bias is None else spread(1, bias, step)
-    branch_rows = None if branch is None else branch.reshape(rows.shape)
-    averager = ones(width) / np.float32(width)
+    branch = None if branch is None else branch.reshape(rows.shape)
     for i in range(0, count, step):
         tile = slice(i, i + step)
-        sums, normal, out = s[tile], n[tile], y[tile]
         if branch is not None:
-            np.add(rows[tile], branch_rows[tile], out=sums)
-        np.subtract(sums, np.dot(sums, averager)[:, None], out=normal)
-        variance = np.vecdot(normal, normal)
-        np.multiply(variance, 1 / width, out=variance)
-        np.add(variance, eps, out=variance)
-        np.sqrt(variance, out=variance)
-        np.divide(1, variance, out=scale[tile])
-        np.multiply(normal, scale[tile, None], out=normal)
-        np.multiply(normal, gains[:len(out)], out=out)
+            np.add(rows[tile], branch[tile], out=s[tile])
+        _normalize_tile(s[tile], n[tile], scale[tile], eps)
+        np.multiply(n[tile], first(gains, min(step, count - i)), out=y[tile])
         if bias is not None:
-            np.add(out, biases[:len(out)], out=out)
+            np.add(y[tile], first(biases, min(step, count - i)), out=y[tile])
     return s.reshape(x.shape), y.reshape(x.shape), (n, scale)
+
+
+def _normalize_tile(s, n, scale, eps):
+    """n = (s - mean) scale,  scale = 1 / sqrt(var + eps) = sqrt(width) / sqrt(sum of squares + width eps)"""
+    width = s.shape[1]
+    np.subtract(s, np.dot(s, averaging(width))[:, None], out=n)
+    spread_of = np.vecdot(n, n)
+    np.add(spread_of, width * eps, out=spread_of)
+    np.sqrt(spread_of, out=spread_of)
+    np.divide(math.sqrt(width), spread_of[:, None], out=scale)
+    np.multiply(n, scale, out=n)
 
 
 def _gradients(ds, dy, owned, gain, bias, n, scale):
@@ -79,24 +84,23 @@ def _gradients(ds, dy, owned, gain, bias, n, scale):
     ds = None if ds is None else np.ascontiguousarray(ds).reshape(n.shape)
     dx = ds if owned[0] and ds is not None else dy if owned[1] else arena.empty(n.shape)
     step = min(rows_per_tile(width), count)
-    gains, mean_gain = spread(0, gain, step), gain * np.float32(1 / width)
+    gains, mean_gain = spread(0, gain, step), gain * averaging(width)
     dgain, dbias = np.zeros((2, width), np.float32)
     for i in range(0, count, step):
         tile = slice(i, i + step)
-        grad, normal = dy[tile], n[tile]
-        m = len(grad)
-        h, t = (scratch(k, m * width).reshape(m, width) for k in (2, 3))
-        np.multiply(grad, normal, out=t)
-        dgain += np.dot(ones(m), t)
-        dbias += np.dot(ones(m), grad)
+        grad, m = dy[tile], min(step, count - i)
+        rows, h, t = ones(m), scratch(2, m * width).reshape(m, width), scratch(3, m * width).reshape(m, width)
+        np.multiply(grad, n[tile], out=t)
+        dgain += np.dot(rows, t)
+        dbias += np.dot(rows, grad)
         along, mean = np.dot(t, mean_gain), np.dot(grad, mean_gain)
-        np.multiply(grad, gains[:m], out=h)
+        np.multiply(grad, first(gains, m), out=h)
         np.subtract(h, mean[:, None], out=h)
-        np.multiply(normal, along[:, None], out=t)
+        np.multiply(n[tile], along[:, None], out=t)
         np.subtract(h, t, out=h)
         if ds is None:
-            np.multiply(h, scale[tile, None], out=dx[tile])
+            np.multiply(h, scale[tile], out=dx[tile])
         else:
-            np.multiply(h, scale[tile, None], out=h)
+            np.multiply(h, scale[tile], out=h)
             np.add(ds[tile], h, out=dx[tile])
     return dx.reshape(shape), dgain, None if bias is None else dbias

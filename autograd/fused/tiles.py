@@ -5,6 +5,8 @@ A chain of elementwise steps runs over a tile that stays in the core's second-le
 chapter on speed.  Everything here is float32 and C-contiguous; a twin's `when` sees to it.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from autograd import arena
@@ -12,6 +14,7 @@ from autograd.rank import rank
 
 FLOAT32 = np.dtype(np.float32)
 TILE = 1 << 15              # elements: 128 KiB, a sixteenth of a 2 MiB cache
+SMALL = 1 << 13             # elements that broadcasting costs less for than a copy
 
 
 def contiguous(*arrays):
@@ -38,12 +41,20 @@ def scratch(slot, size):
 
 
 def spread(slot, row, rows):
-    """A row copied to `rows` rows of scratch: ufuncs that broadcast short rows run 2-3 times slower."""
-    if rows == 1:
-        return row.reshape(1, -1)
+    """A row copied to `rows` rows of scratch: ufuncs that broadcast short rows run 2-3 times slower.
+
+    What is small stays a row: there, another call costs more than broadcasting.
+    """
+    if rows * row.size < SMALL:
+        return row
     tile = scratch(slot, rows * row.size).reshape(rows, row.size)
     np.copyto(tile, row)
     return tile
+
+
+def first(tile, rows):
+    """The first `rows` rows of what `spread` returned."""
+    return tile if tile.ndim == 1 else tile[:rows]
 
 
 _ones = np.ones(1 << 12, np.float32)
@@ -55,6 +66,12 @@ def ones(size):
     if size > _ones.size:
         _ones = np.ones(1 << (size - 1).bit_length(), np.float32)
     return _ones[:size]
+
+
+@lru_cache(64)
+def averaging(size):
+    """A vector whose product with a row is the row's mean."""
+    return np.full(size, 1 / size, np.float32)
 
 
 def column_sums(x):

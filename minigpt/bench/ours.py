@@ -1,4 +1,4 @@
-"""Our competitor: the step that `minigpt train` runs, on seeded data."""
+"""Our competitor: forward, backward and update as in `minigpt.train.step`, on seeded data."""
 
 import sys
 
@@ -11,7 +11,6 @@ from minigpt.flat import flatten
 from minigpt.models import GPT, MLP, Batch
 from minigpt.module import initialize
 from minigpt.optim import SGD, AdamW
-from minigpt.train.step import train_step
 
 
 class Classifier(MLP):
@@ -38,11 +37,18 @@ class Ours:
         if rank == 0:
             np.savez(weights, **{name: p.data for name, p in self.flat.parameters.items()})
         self.optimizer = AdamW(self.flat) if case.kind == "gpt" else SGD(self.flat)
-        self.lr, self.batches, self.sync = 1e-3 if case.kind == "gpt" else 0.1, [batch], lambda gradient: None
+        self.lr, self.batch, self.sync = 1e-3 if case.kind == "gpt" else 0.1, batch, lambda gradient: None
 
     def step(self):
-        loss, _ = train_step(self.model, self.optimizer, self.batches, self.sync, self.lr)
-        return float(loss)
+        """Forward, backward, sum over ranks, update: what the peer's step does too (no norm, no clipping)."""
+        self.flat.zero_grad()
+        batch = self.batch
+        loss = self.model.loss(self.model(batch), batch.targets, total=batch.total)
+        loss.backward()
+        gradient = self.flat.gradient()
+        self.sync(gradient)
+        self.optimizer.step(self.lr)
+        return loss.item()
 
 
 def compete(case, weights):

@@ -138,7 +138,7 @@ def test_scratch_of_one_call_is_not_seen_in_the_result_of_another():
     arena.clear()
 
 
-@pytest.mark.parametrize("name, number", [(name, number) for name, calls in CALLS.items() for number in range(len(calls))])
+@pytest.mark.parametrize("name, number", [(name, i) for name, calls in CALLS.items() for i in range(len(calls))])
 def test_through_the_tape_twins_and_formulas_give_the_same_gradients(name, number):
     inputs, options = CALLS[name][number]
 
