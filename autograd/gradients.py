@@ -28,12 +28,19 @@ def add_to_leaf(leaf, gradient):
     if leaf.buffer is not None:
         _add_to_buffer(leaf, gradient)
     else:
-        gradient = gradient() if callable(gradient) else gradient
-        if gradient.shape != leaf.data.shape:
-            raise TypeError(f"gradient of shape {gradient.shape} for a leaf of shape {leaf.data.shape}")
-        leaf.grad = gradient.copy() if leaf.grad is None else leaf.grad + gradient
+        gradient = _computed(leaf, gradient)
+        leaf.grad = xp.asarray(gradient.copy() if leaf.grad is None else leaf.grad + gradient)   # 0-d sums are scalars
     if rank.accumulation is not None:
         rank.accumulation.used(leaf)
+
+
+def _computed(leaf, gradient):
+    """A gradient as an array like its leaf (CASES 9, 24)."""
+    gradient = gradient() if callable(gradient) else gradient
+    if gradient.shape != leaf.data.shape or gradient.dtype != leaf.data.dtype:
+        raise TypeError(f"a gradient of shape {gradient.shape}, {gradient.dtype}, for a leaf of shape "
+                        f"{leaf.data.shape}, {leaf.data.dtype}: they must be equal")
+    return gradient
 
 
 def _add_to_buffer(leaf, gradient):
@@ -43,9 +50,7 @@ def _add_to_buffer(leaf, gradient):
     if type(gradient) is Lazy:
         gradient.write(out, fresh)
     else:
-        gradient = gradient() if callable(gradient) else gradient
-        if gradient.shape != out.shape:
-            raise TypeError(f"gradient of shape {gradient.shape} for a leaf of shape {out.shape}")
+        gradient = _computed(leaf, gradient)
         if fresh:
             out[...] = gradient
         else:
