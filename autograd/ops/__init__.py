@@ -65,6 +65,7 @@ METHODS = {
     "__neg__": neg, "__pos__": lambda x: x, "__abs__": abs,
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": equal, "__ne__": not_equal, "__hash__": object.__hash__,
+    "__int__": lambda x: int(x.data),
     "__getitem__": lambda x, index: getitem(x, index=index),
     "T": property(permute),
     "reshape": _of_sizes(reshape), "permute": _of_sizes(permute), "broadcast_to": _of_sizes(broadcast_to),

@@ -1,7 +1,7 @@
 """Elementwise arithmetic.  Operands broadcast; each gradient has its operand's own shape and dtype."""
 
 from autograd.backend import is_array, to_device, xp
-from autograd.ops.common import shares, unbroadcast
+from autograd.ops.common import alike, shares, unbroadcast
 from autograd.tape import op
 
 
@@ -9,27 +9,31 @@ from autograd.tape import op
 @op
 def add(a, b):
     """y = a + b                da = dy    db = dy, summed where an operand was repeated"""
-    return a + b, lambda dy: (unbroadcast(dy, a), unbroadcast(dy, b))
+    p, q = alike(a, b)
+    return p + q, lambda dy: (unbroadcast(dy, a), unbroadcast(dy, b))
 
 
 @shares("dy")
 @op
 def sub(a, b):
     """y = a - b                da = dy    db = -dy"""
-    return a - b, lambda dy: (unbroadcast(dy, a), unbroadcast(-dy, b))
+    p, q = alike(a, b)
+    return p - q, lambda dy: (unbroadcast(dy, a), unbroadcast(-dy, b))
 
 
 @op
 def mul(a, b):
     """y = a b                  da = dy b  db = dy a"""
-    return a * b, lambda dy: (unbroadcast(dy * b, a), unbroadcast(dy * a, b))
+    p, q = alike(a, b)
+    return p * q, lambda dy: (unbroadcast(dy * q, a), unbroadcast(dy * p, b))
 
 
 @op
 def div(a, b):
     """y = a / b                da = dy / b    db = -dy y / b"""
-    y = a / b
-    return y, lambda dy: (unbroadcast(dy / b, a), unbroadcast(-dy * y / b, b))
+    p, q = alike(a, b)
+    y = p / q
+    return y, lambda dy: (unbroadcast(dy / q, a), unbroadcast(-dy * y / q, b))
 
 
 @op
@@ -44,14 +48,15 @@ def pow(a, b):
 
     At a = 0 an infinite slope is taken as 0, so that (x^2).sum() ** 0.5 has a gradient at 0 (CASES 25).
     """
-    y = a ** b
+    p, q = alike(a, b)
+    y = p ** q
 
     def base_gradient(dy):
-        nonzero = xp.where(a == 0, 1, a)
-        return dy * xp.where((a == 0) & (b != 1), 0, b * nonzero ** (b - 1))
+        nonzero = xp.where(p == 0, 1, p)
+        return dy * xp.where((p == 0) & (q != 1), 0, q * nonzero ** (q - 1))
 
     def exponent_gradient(dy):
-        base = xp.asarray(a, dtype=y.dtype)                     # a number shall not promote float32
+        base = xp.asarray(p, dtype=y.dtype)                     # a number shall not promote float32
         return dy * y * xp.log(xp.where(base == 0, 1, base))
 
     return y, lambda dy: (unbroadcast(base_gradient(dy), a) if is_array(a) else None,
@@ -90,13 +95,15 @@ def abs(x):
 @op
 def maximum(a, b):
     """y = max(a, b)            dy goes to the larger; equal operands get half each"""
-    return xp.maximum(a, b), lambda dy: _to_winner(dy, a > b, a == b, a, b)
+    p, q = alike(a, b)
+    return xp.maximum(p, q), lambda dy: _to_winner(dy, p > q, p == q, a, b)
 
 
 @op
 def minimum(a, b):
     """y = min(a, b)            dy goes to the smaller; equal operands get half each"""
-    return xp.minimum(a, b), lambda dy: _to_winner(dy, a < b, a == b, a, b)
+    p, q = alike(a, b)
+    return xp.minimum(p, q), lambda dy: _to_winner(dy, p < q, p == q, a, b)
 
 
 def _to_winner(dy, first, tie, a, b):
@@ -107,8 +114,8 @@ def _to_winner(dy, first, tie, a, b):
 @op
 def where(condition, a, b):
     """y = a where condition, else b        dy goes to the one that was taken"""
-    condition = to_device(condition)
-    return xp.where(condition, a, b), lambda dy: (
+    condition, (p, q) = to_device(condition), alike(a, b)
+    return xp.where(condition, p, q), lambda dy: (
         None, unbroadcast(xp.where(condition, dy, 0), a), unbroadcast(xp.where(condition, 0, dy), b))
 
 

@@ -22,6 +22,24 @@ def shares(*what):
     return mark
 
 
+def alike(a, b):
+    """Operands whose result has the floating dtype of the one that matters.
+
+    Integers take the other's floating dtype, and so does an array without axes beside one with axes:
+    a count or a scale never promotes float32 (CASES 20-23), be it a number or an array on the device.
+    """
+    if is_array(a) and is_array(b) and a.dtype != b.dtype:
+        if _yields(b, a):
+            return a, b.astype(a.dtype)
+        if _yields(a, b):
+            return a.astype(b.dtype), b
+    return a, b
+
+
+def _yields(x, other):
+    return other.dtype.kind == "f" and (x.dtype.kind in "iub" or (x.ndim == 0 and other.ndim > 0))
+
+
 def unbroadcast(dy, x):
     """Undo broadcasting: sum dy over the axes along which x was repeated, to x's own shape and dtype.
 

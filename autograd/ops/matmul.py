@@ -1,7 +1,7 @@
 """Products: matmul, linear, einsum."""
 
 from autograd.backend import xp
-from autograd.ops.common import flat, shares, unbroadcast
+from autograd.ops.common import alike, flat, shares, unbroadcast
 from autograd.ops.subscripts import plan
 from autograd.tape import op
 
@@ -12,8 +12,9 @@ def matmul(a, b):
 
     da = dy b^T    db = a^T dy, summed over batch axes along which an operand was repeated
     """
-    rows = a[None] if a.ndim == 1 else a
-    columns = b[:, None] if b.ndim == 1 else b
+    p, q = alike(a, b)
+    rows = p[None] if a.ndim == 1 else p
+    columns = q[:, None] if b.ndim == 1 else q
 
     def backward(dy):
         if b.ndim == 1:
@@ -22,9 +23,9 @@ def matmul(a, b):
             dy = dy[..., None, :]
         da = unbroadcast(dy @ columns.swapaxes(-1, -2), rows)
         db = unbroadcast(rows.swapaxes(-1, -2) @ dy, columns)
-        return (None if da is None else da.reshape(a.shape)), (None if db is None else db.reshape(b.shape))
+        return da.reshape(a.shape), db.reshape(b.shape)
 
-    return a @ b, backward
+    return p @ q, backward
 
 
 @op
