@@ -11,7 +11,7 @@ import platformdirs
 def folder(cache=None):
     """The cache folder: `cache` if given, else $MINIGPT_CACHE, else the user's own cache folder."""
     path = cache or os.environ.get("MINIGPT_CACHE") or platformdirs.user_cache_dir("minigpt")
-    return Path(path).expanduser()
+    return Path(os.path.expanduser(path))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ FORMAT = 1                                    # of cached files and of how they 
 DEFAULT_BPE_SIZE = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)             # arrays have no one truth value to compare by
 class Corpus:
     name: str
     tokenizer: tokenizers.Tokenizer
@@ -56,7 +56,7 @@ def prepare(name_or_path, tokenizer="chars", *, validation=0.1, encoding=None, v
     make, label = _tokenizer(tokenizer, vocab_size)
     source = sources.find(name_or_path, encoding, caching.folder(cache), say)
     digest = source.digest()
-    key = _hash(json.dumps([FORMAT, digest, encoding, label, validation]))
+    key = _hash(json.dumps([FORMAT, digest, encoding, label, float(validation)]))
     path = caching.folder(cache) / "corpora" / f"{_file_name(source.name)}-{key[:16]}.h5"
     found = _open(path, say)
     if found is None:
@@ -81,7 +81,7 @@ def _tokenizer(tokenizer, vocab_size):
     if tokenizer == "bpe":
         from data.bpe import BPE  # imports the tokenizers package: only for those who use it
         size = DEFAULT_BPE_SIZE if vocab_size is None else vocab_size
-        return (lambda whole, train, say: BPE.learn(train, size, say)), f"bpe {size}"
+        return (lambda whole, train, say: BPE.learn(train, int(size), say)), f"bpe {size}"
     raise ValueError(f"tokenizer={tokenizer!r} must be 'chars', 'bytes', 'bpe' or a Tokenizer")
 
 

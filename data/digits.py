@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 import warnings
 import zlib
 from pathlib import Path
@@ -31,7 +32,7 @@ def load(path=None, *, cache=None, progress=None):
     instead, and a warning says so. Raises ValueError for damaged files, FileNotFoundError for missing ones.
     """
     if path is not None:
-        return read(Path(path).expanduser())
+        return read(Path(os.path.expanduser(path)))
     try:
         return read(get(cache, progress))
     except download.DownloadError as error:

@@ -11,6 +11,7 @@ window n mod W of epoch n div W. Fewer than 2 * context tokens at the two ends o
 epoch; the next offset brings them in.
 """
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ class Loader:
     """
 
     def __init__(self, tokens, context, batch_size, seed, *, replica=0, replicas=1, accumulate=1):
+        context, batch_size, seed, replica, replicas, accumulate = map(
+            operator.index, (context, batch_size, seed, replica, replicas, accumulate))
         sizes = {"context": context, "batch_size": batch_size, "replicas": replicas, "accumulate": accumulate}
         for name, value in sizes.items():
             if value < 1:
@@ -59,6 +62,7 @@ class Loader:
 
     def batch(self, step, micro=0):
         """Micro-batch `micro` of this replica at optimizer step `step`."""
+        step = operator.index(step)
         if step < 0 or not 0 <= micro < self.accumulate:
             raise ValueError(f"step={step}, micro={micro}: expected step >= 0 and micro in 0 .. "
                              f"{self.accumulate - 1}")

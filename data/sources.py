@@ -25,11 +25,11 @@ def find(name_or_path, encoding, cache, say):
     """The Source of that name, or else of that path. Raises FileNotFoundError with the nearest name."""
     if name_or_path in NAMED:
         return NAMED[name_or_path][0](cache, say)
-    path = Path(name_or_path).expanduser()
+    path = Path(os.path.expanduser(name_or_path))
     if path.is_dir():
-        return _folder(path, encoding, say)
+        return _folder(path, encoding, cache, say)
     if path.is_file():
-        return Source(path.stem or path.name, lambda: _digest([path]), lambda: _read(path, encoding))
+        return Source(_printable(path.stem), lambda: _digest([path]), lambda: _read(path, encoding))
     if path.exists():
         raise ValueError(f"{path} is neither a file nor a folder; copy what it gives into a file")
     near = difflib.get_close_matches(str(name_or_path), NAMED, n=1)
@@ -51,7 +51,8 @@ def _python_docs(cache, say):
 def _python_stdlib(cache, say):
     root = Path(sysconfig.get_path("stdlib"))
     leave = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
-    files = [path for path in _walk(root, leave) if path.suffix == ".py"]
+    files = [path for path in _walk(root, leave)
+             if path.suffix == ".py" and not path.name.startswith("_sysconfigdata")]    # differs by machine
     return Source("python-stdlib", lambda: _digest(files, root), lambda: "\n".join(map(_read_python, files)))
 
 
@@ -70,25 +71,36 @@ NAMED = {
 }
 
 
-def _folder(root, encoding, say):
+def _folder(root, encoding, cache, say):
     """Every text below `root`, ordered by name; hidden files and those that look binary are left out."""
     files, binary = [], []
-    for path in _walk(root, leave={"__pycache__"}):
+    for path in _walk(root, leave={"__pycache__"}, beside=cache.resolve()):
         (binary if encoding is None and _looks_binary(path) else files).append(path)
     if binary:
         say(f"{root}: left out {len(binary)} files that are not text, for example {binary[0]}")
     if not files:
         raise ValueError(f"{root} holds no text files ({len(binary)} files that are not text)")
-    return Source(root.resolve().name or "root", lambda: _digest(files, root),
+    return Source(_printable(root.resolve().name) or "root", lambda: _digest(files, root),
                   lambda: "\n".join(_read(path, encoding) for path in files))
 
 
-def _walk(root, leave):
+def _walk(root, leave, beside=None):
+    """The files below `root`, sorted, without hidden ones, folders named in `leave` and the folder `beside`."""
     found = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = [each for each in folders if each not in leave and not each.startswith(".")]
+    for folder, folders, files in os.walk(root, onerror=_raise):
+        folders[:] = [each for each in folders if each not in leave and not each.startswith(".")
+                      and Path(folder, each).resolve() != beside]
         found += [Path(folder, each) for each in files if not each.startswith(".")]
     return sorted(path for path in found if path.is_file())
+
+
+def _raise(error):
+    raise error
+
+
+def _printable(name):
+    """A file's name may be any bytes; HDF5 and terminals want characters."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def _looks_binary(path):

@@ -168,6 +168,40 @@ def test_a_folder_that_changes_is_read_again(here):
     assert whole(prepare(here)) == "two\none"
 
 
+def test_a_cache_inside_the_folder_is_no_part_of_it(here, monkeypatch):
+    made = builds(monkeypatch)
+    write(here / "a.txt", "one")
+    for _ in range(3):
+        assert whole(prepare(here, cache=here / "cache")) == "one"
+    assert len(made) == 1
+
+
+def test_a_folder_that_cannot_be_looked_into_is_an_error_not_an_omission(here, monkeypatch):
+    write(here / "a.txt", "one")
+    write(here / "locked" / "b.txt", "two")
+    scan = os.scandir
+
+    def refuse(folder):
+        if str(folder).endswith("locked"):
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(PermissionError, match="locked"):
+        prepare(here)
+
+
+def test_a_file_name_may_be_any_bytes(here):
+    path = os.fsencode(here) + b"/caf\xe9.txt"
+    with open(path, "wb") as file:
+        file.write(b"abc" * 20)
+    for given_as in (os.fsdecode(path), here):
+        made = prepare(given_as)
+        assert whole(made) == "abc" * 20 and made.describe().encode()
+    with pytest.raises(FileNotFoundError):
+        prepare("~nobody-of-that-name/a.txt")
+
+
 def test_a_folder_without_texts_and_a_pipe_are_refused(here, tmp_path):
     write(here / "c.png", b"\0")
     with pytest.raises(ValueError, match=r"holds no text files \(1 files that are not text\)"):
@@ -200,6 +234,20 @@ def test_a_damaged_file_is_made_again(tmp_path_factory, data):
     (folder / "new").rename(good.path)
     again = prepare(source, cache=folder)
     assert np.array_equal(again.train, expected) and again.tokenizer == good.tokenizer
+
+
+def test_damage_is_found_before_hdf5_reads_the_file(here, monkeypatch):
+    """HDF5 loops for ever in some damaged files: of 2,500 with a changed byte or two, one did."""
+    source = write(here / "a.txt", "abc" * 100)
+    good = prepare(source).path
+    content = bytearray(good.read_bytes())
+    content[-1] ^= 1
+    monkeypatch.setattr(h5py, "File", lambda *arguments, **options: pytest.fail("HDF5 was asked"))
+    for damaged in (content, content[:100], b""):
+        (here / "new").write_bytes(damaged)
+        (here / "new").rename(good)
+        with pytest.raises(ValueError, match="damaged"):
+            corpus.store.load(good)
 
 
 @pytest.mark.parametrize("harm", ["tokens", "tokenizer", "split", "dtype"])
@@ -246,7 +294,7 @@ def test_threads_that_start_at_once_make_one_corpus(here, monkeypatch):
 
 def test_a_process_killed_while_writing_leaves_no_corpus(here, monkeypatch):
     source = write(here / "a.txt", "abc" * 100)
-    monkeypatch.setattr(corpus.store, "checksum", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(corpus.store, "seal", lambda file: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         prepare(source)
     monkeypatch.undo()

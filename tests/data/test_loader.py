@@ -159,6 +159,18 @@ def test_what_are_no_tokens_is_refused(tokens):
             use()
 
 
+@pytest.mark.parametrize("integer", [np.int64, np.uint8, np.array])
+def test_numpys_integers_are_as_good_as_pythons(integer):
+    one, other = Loader(text(100), 4, 2, seed=3), Loader(text(100), integer(4), integer(2), integer(3))
+    assert same(one.batch(5), other.batch(integer(5)))
+
+
+def test_a_seed_or_step_that_is_no_integer_is_refused():
+    for use in (lambda: Loader(text(100), 4, 2, seed=1.5), lambda: Loader(text(100), 4, 2, 0).batch(1.0)):
+        with pytest.raises(TypeError, match="integer"):
+            use()
+
+
 def test_a_step_or_micro_batch_that_is_not_there_is_refused():
     loader = Loader(text(100), 4, 2, seed=0, accumulate=2)
     for step, micro in [(-1, 0), (0, 2), (0, -1)]:
