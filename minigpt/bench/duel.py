@@ -25,7 +25,8 @@ class Competitor:
             command = [launch.find_mpirun(), "-n", str(case.ranks), *command]
             environment.update(launch.environment(case.ranks))
         environment.update(OPENBLAS_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads),
-                           MKL_NUM_THREADS=str(threads), MINIGPT_DEVICE="cpu")
+                           MKL_NUM_THREADS=str(threads))
+        environment.setdefault("MINIGPT_DEVICE", "cpu")
         environment.pop("OPENBLAS_CORETYPE", None)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=environment)
@@ -33,8 +34,7 @@ class Competitor:
         self.seconds, self.peak = [], 0
 
     def round(self, steps):
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
+        self._order(steps)
         answer = self._answer()
         self.seconds.append(answer["seconds"] / steps)
         self.peak = answer["peak"]
@@ -46,7 +46,14 @@ class Competitor:
                                "its error stands above")
         return json.loads(line)
 
+    def _order(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+
     def close(self):
+        """Tell the worker to end (mpirun does not hand on that its input was closed)."""
+        if self.process.poll() is None:
+            self._order(0)
         self.process.stdin.close()
         self.process.wait(30)
 
@@ -60,7 +67,7 @@ def race(case, rounds, peer=True):
         competitors = [c for c in (ours, theirs) if c]
         try:
             if theirs:
-                _agree(case, ours.losses, theirs.losses)
+                agree(case, ours.losses, theirs.losses)
             for _ in range(rounds):
                 for competitor in competitors:
                     competitor.round(case.steps)
@@ -70,7 +77,8 @@ def race(case, rounds, peer=True):
     return _figures(case, ours, theirs)
 
 
-def _agree(case, ours, theirs):
+def agree(case, ours, theirs):
+    """Raise RuntimeError unless both computed the same losses."""
     for step, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if abs(a - b) > TOLERANCE * abs(b):
             raise RuntimeError(f"{case.name}: at step {step} our loss is {a:.6f}, the peer's {b:.6f}: "

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 from autograd import ops
+from autograd.backend import to_device, to_host
 from minigpt.bench.worker import data, print_answer, read_order, run
 from minigpt.config import Model
 from minigpt.flat import flatten
@@ -25,17 +26,17 @@ class Ours:
     """Trains the case: `step()` -> the loss over all ranks."""
 
     def __init__(self, case, weights, rank=0):
-        inputs, targets = data(case, rank)
+        inputs, targets = map(to_device, data(case, rank))
         total = case.ranks * targets.size
         if case.kind == "gpt":
             layers, heads, width, context, _, vocabulary = case.sizes
             model = GPT(Model(d_model=width, n_layers=layers, n_heads=heads, context=context, vocab_size=vocabulary))
-            batch = Batch(inputs, targets, np.arange(context), np.arange(len(inputs)), 0, total)
+            batch = Batch(inputs, targets, to_device(np.arange(context)), None, 0, total)
         else:
             model, batch = Classifier(case.sizes), Batch(inputs, targets, total=total, step=0)
         self.model, self.flat = initialize(model, seed=1), flatten(model)
         if rank == 0:
-            np.savez(weights, **{name: p.data for name, p in self.flat.parameters.items()})
+            np.savez(weights, **{name: to_host(p.data) for name, p in self.flat.parameters.items()})
         self.optimizer = AdamW(self.flat) if case.kind == "gpt" else SGD(self.flat)
         self.lr, self.batch, self.sync = 1e-3 if case.kind == "gpt" else 0.1, batch, lambda gradient: None
 

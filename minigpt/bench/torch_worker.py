@@ -1,5 +1,7 @@
 """The peer: the same model, weights, data and optimizer in PyTorch eager (optional; only benchmarks import it)."""
 
+import os
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -74,9 +76,10 @@ class Peer:
 
     def __init__(self, case, weights, inputs, targets):
         torch.set_num_threads(case.ranks * case.threads)
-        self.model = build(case)
+        device = "cuda" if os.environ.get("MINIGPT_DEVICE") == "cuda" else "cpu"
+        self.model = build(case).to(device)
         load(self.model, weights)
-        self.inputs, self.targets = torch.from_numpy(inputs), torch.from_numpy(targets)
+        self.inputs, self.targets = torch.from_numpy(inputs).to(device), torch.from_numpy(targets).to(device)
         parameters = list(self.model.parameters())
         if case.kind == "mlp":
             self.optimizer = torch.optim.SGD(parameters, lr=0.1)
