@@ -6,6 +6,7 @@ call of each round are bound when the plan is made. Scratch is aligned to cache 
 
 from collections import OrderedDict
 from functools import partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -17,17 +18,28 @@ from comm.schedule import NONE, Recv, Send, bounds, rounds
 
 COLLECTIVE_TAG = 1 << 14  # tags from here on belong to collectives; a user's tags are below
 
+SEGMENT = 4 << 20  # bytes of one message at most
+
 COMBINE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 """How two summands become one. NumPy adds 16-bit floats in float32 and rounds the sum: once for every hop."""
 
 
 class Move(NamedTuple):
-    """One round of one rank, bound: call `exchange`, then every one of `reductions`."""
+    """One turn of one rank, bound: call `exchange`, then every one of `reductions`."""
 
     exchange: partial
     sends: list  # (view, peer)
     receives: list  # (view, peer)
     reductions: list  # calls that combine what came with what is here
+
+
+class Part(NamedTuple):
+    """A segment of one message of a round: elements start to stop of the buffer."""
+
+    item: Send | Recv
+    start: int
+    stop: int
+    lands: bool  # in scratch first, as it must be combined, or what is here must yet be sent
 
 
 class Plan:
@@ -43,37 +55,37 @@ class Plan:
         self.flat = flat
         self._endpoint, self._device, self._tag = endpoint, device, tag
         self._at = 0
-        todo = list(rounds(rule, endpoint.rank, endpoint.size))
-        scratch = device.empty(_landing_size(todo, cuts), flat.dtype)
-        self._moves = [m for m in (self._bind(r, flat, cuts, scratch, op) for r in todo) if m]
+        longest = max(1, SEGMENT // flat.dtype.itemsize)
+        turns = [turn for items in rounds(rule, endpoint.rank, endpoint.size)
+                 for turn in _turns(items, cuts, longest)]
+        scratch = device.empty(max(map(_landing_size, turns), default=0), flat.dtype)
+        self._moves = [self._bind(turn, scratch, op) for turn in turns]
         out = [view for move in self._moves for view, _ in move.sends]
         self.sent = sum(view.nbytes for view in out)  # bytes that leave this rank in one run
         self.messages = sum(endpoint.pieces(view) for view in out)
 
-    def _bind(self, items, flat, cuts, scratch, op):
-        """A Move, or None if nothing travels: both sides of a message know that an empty chunk need not."""
+    def _bind(self, turn, scratch, op):
         sends, receives, reductions, used = [], [], [], 0
-        for item in items:
-            peer = int(item[0])
-            for start, stop in _pieces(item.chunks, cuts) if peer != NONE else ():
-                here = flat[start:stop]
-                if isinstance(item, Send):
-                    sends.append((here, peer))
-                elif not item.reduce:
-                    receives.append((here, peer))
-                else:
-                    landing = scratch[used:used + stop - start]
-                    used += stop - start
-                    receives.append((landing, peer))
-                    reductions.append(self._reduction(here, landing, op))
-        if not sends and not receives:
-            return None
+        for item, start, stop, lands in turn:
+            here, peer = self.flat[start:stop], int(item[0])
+            if isinstance(item, Send):
+                sends.append((here, peer))
+            elif not lands:
+                receives.append((here, peer))
+            else:
+                landing = scratch[used:used + stop - start]
+                used += stop - start
+                receives.append((landing, peer))
+                reductions.append(self._reduction(here, landing, op if item.reduce else None))
         exchange = self._endpoint.exchange(sends, receives, self._tag)
         if self._device is not host:
             exchange = partial(_synchronised, self._device, exchange)
         return Move(exchange, sends, receives, reductions)
 
     def _reduction(self, here, landing, op):
+        """Combine what came with what is here, or (op None) replace it."""
+        if op is None:
+            return partial(self._device.copy, here, landing)
         if self._device is host:
             return partial(COMBINE[op], here, landing, out=here)
         return partial(self._device.add_into, here, landing)
@@ -119,21 +131,35 @@ def _synchronised(device, exchange):
     exchange()
 
 
-def _pieces(chunks, cuts):
-    """(start, stop) in elements of each run of consecutive chunks that is not empty."""
+def _turns(items, cuts, longest):
+    """A round as lists of Parts, messages of at most `longest` elements, that are carried out in turn.
+
+    Every rank cuts a message alike, so its halves match. A rank takes the segments one after the other, which
+    needs little scratch and adds what is still in cache, unless it would send a segment after receiving it.
+    """
+    items = [item for item in items if item[0] != NONE]
+    sent, received = (np.concatenate([np.ravel(i.chunks) for i in items if isinstance(i, kind)] or [[]])
+                      for kind in (Send, Recv))
+    crossing = np.intersect1d(sent, received).size > 0
+    lanes = [[Part(item, *ends, isinstance(item, Recv) and (item.reduce or crossing))
+              for ends in _segments(item.chunks, cuts, longest)] for item in items]
+    if not crossing or np.array_equal(sent, received):
+        return [[part for part in turn if part] for turn in zip_longest(*lanes)]
+    return [[part for lane in lanes for part in lane]] if any(lanes) else []
+
+
+def _segments(chunks, cuts, longest):
+    """(start, stop) in elements of the runs of consecutive chunks, cut at `longest`; no empty ones."""
     chunks = np.ravel(chunks)
     for run in np.split(chunks, np.flatnonzero(np.diff(chunks) != 1) + 1):
         start, stop = cuts[int(run[0])], cuts[int(run[-1]) + 1]
-        if stop > start:
-            yield start, stop
+        for at in range(start, stop, longest):
+            yield at, min(at + longest, stop)
 
 
-def _landing_size(todo, cuts):
-    """Elements of scratch that the round with the most to combine needs."""
-    def size(items):
-        coming = (i for i in items if isinstance(i, Recv) and i.reduce and i.source != NONE)
-        return sum(stop - start for i in coming for start, stop in _pieces(i.chunks, cuts))
-    return max(map(size, todo), default=0)
+def _landing_size(turn):
+    """Elements of scratch that a turn needs."""
+    return sum(part.stop - part.start for part in turn if part.lands)
 
 
 class Plans:

@@ -5,7 +5,7 @@ import pytest
 
 from comm.algorithms.ring import ring_all_reduce
 from comm.device import host
-from comm.execute import Plan
+from comm.execute import Plan, Plans
 from comm.schedule import Recv, Send, bounds
 from tests.ranks import run
 
@@ -92,6 +92,55 @@ def test_rounds_may_hold_any_number_of_messages(size):
 @pytest.mark.mpi
 def test_rounds_of_many_messages_under_mpirun():
     run(3, rounds_of_many_messages, mpi=True)
+
+
+def overlapping(rank, size):
+    """Every rank passes two chunks on, one of which is replaced in the same round."""
+    right, left = (rank + 1) % size, (rank - 1) % size
+    yield [Send(right, np.array([rank, right])), Recv(left, np.array([left, rank]), False)]
+
+
+def in_segments(group):
+    """Long messages are cut, by every rank alike, and a round still happens all at once."""
+    rank, size = group.rank, group.size
+    for n in (1, 29, 30, 100):
+        x = np.arange(n) + float(rank)
+        for algorithm in ("ring_all_reduce", "recursive_doubling_all_reduce"):
+            np.testing.assert_array_equal(group.all_reduce(x, algorithm=algorithm),
+                                          np.arange(n) * size + sum(range(size)))
+        np.testing.assert_array_equal(group.broadcast(x, root=size - 1), np.arange(n) + size - 1.0)
+        np.testing.assert_array_equal(group.all_gather(group.reduce_scatter(x)), group.all_reduce(x))
+        cuts = bounds(n, size)
+        flat = np.full(n, float(rank))
+        Plan(group._endpoint, overlapping, flat, cuts).run()
+        want = np.full(n, float(rank))
+        for chunk in ((rank - 1) % size, rank):
+            want[cuts[chunk]:cuts[chunk + 1]] = (rank - 1) % size
+        np.testing.assert_array_equal(flat, want)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_long_messages_are_cut_into_segments(size, monkeypatch):
+    monkeypatch.setattr("comm.execute.SEGMENT", 24)
+    run(size, in_segments)
+
+
+@pytest.mark.parametrize("algorithm", ["ring_all_reduce", "recursive_doubling_all_reduce"])
+def test_scratch_is_no_longer_than_a_segment(algorithm, monkeypatch):
+    asked = []
+
+    class Counting(type(host)):
+        def empty(self, count, dtype):
+            asked.append(count)
+            return super().empty(count, dtype)
+
+    def body(group):
+        Plans(group._endpoint).new(algorithm, np.ones(10_000), device=Counting())
+
+    monkeypatch.setattr("comm.execute.SEGMENT", 800)
+    run(3, body)
+    assert len(asked) == 3
+    assert max(asked) == 100
 
 
 def test_an_empty_chunk_is_no_message():
