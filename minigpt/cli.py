@@ -18,14 +18,15 @@ WAIT = 1.0                  # seconds in which rank 0 may say what every rank ha
 
 
 def main(argv=None):
-    """Run one command; returns its exit code: 0 done, 2 the user can mend it, and anything else."""
+    """Run one command; returns its exit code. What the user can mend ends with one message and status 2."""
     arguments = parser().parse_args(argv)
     if arguments.run is not launch:             # which shares the cores out among the ranks that it starts
         set_threads(os.environ)
     try:
         return arguments.run(arguments) or 0
     except UserError as error:
-        return complain(error)
+        complain(error)
+        sys.exit(2)                             # looked up now: while MPI runs, it also ends the other ranks
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:                     # minigpt generate ... | head
@@ -40,7 +41,6 @@ def complain(error):
         time.sleep(WAIT)
     where = "" if rank in (None, "0") else f" (rank {rank})"
     print(f"minigpt{where}: {error}", file=sys.stderr, flush=True)
-    return 2
 
 
 def set_threads(environment):
