@@ -82,6 +82,15 @@ def test_case_120_a_step_is_the_same_in_every_layout(replicas, accumulate, batch
     assert same(joined(shares), whole.batch(step))
 
 
+def test_case_99_ten_windows_on_three_ranks_are_the_same_number_of_batches_each():
+    """There is no last batch that one rank alone has: an epoch ends in the middle of a step."""
+    loaders = [Loader(text(44), 4, 1, seed=0, replica=r, replicas=3) for r in range(3)]
+    assert loaders[0].windows_per_epoch == 10
+    seen = [loader.batch(step).tokens for step in range(7) for loader in loaders]
+    assert all(tokens.shape == (1, 4) for tokens in seen)
+    assert len(np.unique(seen[:10], axis=0)) == len(np.unique(seen[10:20], axis=0)) == 10
+
+
 @given(st.integers(1, 12), st.integers(0, 300), st.integers(0, 2**40))
 def test_case_120_no_two_windows_of_an_epoch_overlap(context, more, epoch):
     loader = Loader(text(context + 1 + more), context, 1, seed=9)
