@@ -63,14 +63,13 @@ def train(arguments):
     import comm
     from minigpt.train.run import Run
     words = [arguments.config, *arguments.changes]
-    Run(settings, start(comm), words, arguments.resume, stop).go()
+    Run(settings, comm.world(), words, arguments.resume, stop).go()
 
 
 def evaluate(arguments):
     import comm
-    group = start(comm)
     from minigpt.train.report import evaluate_checkpoint
-    evaluate_checkpoint(arguments.checkpoint, group, arguments.corpus)
+    evaluate_checkpoint(arguments.checkpoint, comm.world(), arguments.corpus)
 
 
 def generate(arguments):
@@ -96,14 +95,6 @@ def doctor(arguments):
 def bench(arguments):
     from minigpt import bench
     return bench.main(arguments.words)
-
-
-def start(comm):
-    """The group of all ranks, ready for arrays of the device."""
-    from autograd.backend import CommDevice, device
-    if device != "cpu":
-        comm.device.register(CommDevice())
-    return comm.world()
 
 
 class StopRequest:
