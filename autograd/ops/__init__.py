@@ -33,7 +33,18 @@ from autograd.ops.loss import cross_entropy, mse
 from autograd.ops.matmul import einsum, linear, matmul
 from autograd.ops.normalization import add_layer_norm, add_rms_norm, batch_norm, layer_norm, rms_norm
 from autograd.ops.reduction import argmax, logsumexp, max, mean, min, sum, var
-from autograd.ops.shape import broadcast_to, concat, getitem, pad, permute, reshape, split, stack, transpose
+from autograd.ops.shape import (
+    broadcast_to,
+    concat,
+    getitem,
+    pad,
+    permute,
+    reshape,
+    split,
+    stack,
+    transpose,
+    without_tensors,
+)
 from autograd.ops.softmax import log_softmax, softmax
 from autograd.tensor import Tensor
 
@@ -66,7 +77,7 @@ METHODS = {
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": equal, "__ne__": not_equal, "__hash__": object.__hash__,
     "__int__": lambda x: int(x.data),
-    "__getitem__": lambda x, index: getitem(x, index=index),
+    "__getitem__": lambda x, index: getitem(x, index=without_tensors(index)),
     "T": property(permute),
     "reshape": _of_sizes(reshape), "permute": _of_sizes(permute), "broadcast_to": _of_sizes(broadcast_to),
     "transpose": transpose, "split": split,

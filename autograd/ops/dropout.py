@@ -13,5 +13,5 @@ def dropout(x, p, keep):
     keep = to_device(keep)
     if keep.dtype != bool:
         raise TypeError(f"dropout: keep must be booleans, got {keep.dtype}")
-    factor = 1 / (1 - p) if p < 1 else 0
+    factor = 1 / (1 - p) if p < 1 else 1                    # with p = 1 nothing is kept
     return xp.where(keep, x * factor, 0), lambda dy: xp.where(keep, dy * factor, 0)

@@ -61,13 +61,20 @@ def getitem(x, *, index):
     return x[index], backward
 
 
+def without_tensors(index):
+    """An index with the arrays of its Tensors in their place: no gradient flows through it (CASES 16)."""
+    if isinstance(index, tuple):
+        return tuple(without_tensors(part) for part in index)
+    return index.data if isinstance(index, Tensor) else index
+
+
 def _may_repeat(index):
     parts = index if isinstance(index, tuple) else (index,)
     return any(is_array(part) and part.dtype.kind in "iu" for part in parts)
 
 
 def _on_device(index, shape):
-    """An index with Tensors, lists and host arrays as arrays of `xp`, checked while they are on the host."""
+    """An index with lists and host arrays as arrays of `xp`, checked while they are on the host."""
     if not isinstance(index, tuple):
         return _part_on_device(index, shape[:1])
     sizes, known = iter(shape), True
@@ -83,7 +90,6 @@ def _on_device(index, shape):
 
 
 def _part_on_device(part, size):
-    part = part.data if isinstance(part, Tensor) else part
     if isinstance(part, numpy.integer):
         return int(part)
     if not isinstance(part, (list, numpy.ndarray)):
