@@ -211,7 +211,7 @@ def backpropagate(output, grad=None, retain_graph=False, sink=None):
 
     Raises RuntimeError as `Tensor.backward` says.
     """
-    grad, sink = _root_gradient(output, grad), sink or add_to_leaf
+    grad, sink = _root_gradient(output, grad), add_to_leaf if sink is None else sink
     if output.origin is None:
         sink(output, grad)
         return

@@ -21,7 +21,8 @@ def _add_product(a, b, out, fresh):
 
 
 def _takes(x, weight, bias=None, transposed=False):
-    return contiguous(x, weight, bias) and weight.ndim == 2 and x.ndim >= 2
+    return (contiguous(x, weight, bias) and weight.ndim == 2 and x.ndim >= 2
+            and x.shape[-1] == weight.shape[bool(transposed)])
 
 
 @accelerates(linear, when=_takes)

@@ -59,5 +59,7 @@ def _cross_entropy_tile(logits, targets, wanted, weight, gradient):
         losses, scale = np.where(wanted, losses, 0), np.where(wanted, scale, 0)
         weight = np.where(wanted, weight, 0).astype(np.float32)
     np.multiply(gradient, scale[:, None], out=gradient)
+    if wanted is not None:
+        gradient[~wanted] = 0           # 0 times what an ignored row holds may be NaN
     flat[places] -= weight
     return float(np.add.reduce(losses, dtype=np.float64))
