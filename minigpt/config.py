@@ -103,7 +103,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Sample:
-    prompt: str = "\n"          # what the sample at the end goes on from
+    prompt: str = ""            # what the sample at the end goes on from; "": a new line
     tokens: int = 300           # its length
     temperature: float = 0.8
     top_k: int = 40             # 0: any token may come

@@ -46,7 +46,8 @@ def choose(logits, draw, temperature=1.0, top_k=0):
     order = np.argsort(-logits, kind="stable")[:top_k or None]
     scores = (logits[order].astype(np.float64) - float(logits[order[0]])) / temperature
     whole = np.cumsum(np.exp(scores))
-    return int(order[min(np.searchsorted(whole, draw * whole[-1], side="right"), len(order) - 1)])
+    last = np.searchsorted(whole, whole[-1])        # beyond it, nothing has a probability above 0
+    return int(order[min(np.searchsorted(whole, draw * whole[-1], side="right"), last)])
 
 
 def stream_text(model, tokenizer, prompt, settings):
@@ -55,16 +56,20 @@ def stream_text(model, tokenizer, prompt, settings):
     settings: a `minigpt.config.Sample`. An empty prompt begins with a newline (case 130).
     Raises UserError if the tokenizer has no token for something in the prompt.
     """
-    try:
-        ids = tokenizer.encode(prompt).tolist()
-    except ValueError as error:
-        raise UserError(f"prompt: {error}") from None
-    if not ids:
-        if tokenizer.id_of_newline is None:
-            raise UserError("an empty prompt begins with a newline, but this vocabulary has none: give a prompt")
-        ids = [tokenizer.id_of_newline]
+    ids = prompt_ids(tokenizer, prompt)
     yield prompt
     stream = tokenizer.decode_stream()
     for token in generate(model, ids, settings.tokens, settings.temperature, settings.top_k, settings.seed):
         yield stream.feed(token)
     yield stream.flush()
+
+
+def prompt_ids(tokenizer, prompt):
+    """Ids of the prompt, at least one. Raises UserError, see `stream_text`."""
+    try:
+        ids = tokenizer.encode(prompt).tolist()
+    except ValueError as error:
+        raise UserError(f"prompt: {error}") from None
+    if not ids and tokenizer.id_of_newline is None:
+        raise UserError("an empty prompt begins with a newline, but this vocabulary has none: give a prompt")
+    return ids or [tokenizer.id_of_newline]

@@ -25,7 +25,7 @@ class Progress:
         if not (self.overwrites or last or now - self._last >= EVERY):
             return
         self._last = now
-        line = (f"step {step:>{len(str(self.max_steps))},}/{self.max_steps:,}  loss {loss:.4f}  "
+        line = (f"step {step:>{len(f'{self.max_steps:,}')},}/{self.max_steps:,}  loss {loss:.4f}  "
                 f"{tokens_per_second:,.0f} tokens/s  lr {lr:.2e}  gradient {norm:.3f}  {duration(seconds_left)} left")
         self._write(line, end="" if self.overwrites and not last else "\n")
 

@@ -46,7 +46,7 @@ def conclude(run, saved):
         say_baselines(loss, trainer.corpus, say)
     sample = run.config.sample
     say(f"A sample at temperature {sample.temperature:g}:")
-    say("".join(stream_text(trainer.model, trainer.corpus.tokenizer, sample.prompt, sample)).strip("\n"))
+    say("".join(stream_text(trainer.model, trainer.corpus.tokenizer, run.prompt, sample)).strip("\n"))
     say()
     say_traffic(trainer, say)
     entry(say, "Checkpoint", str(saved))

@@ -7,6 +7,7 @@ from time import monotonic
 from minigpt import checkpoint
 from minigpt import config as configs
 from minigpt.errors import UserError
+from minigpt.generate import prompt_ids
 from minigpt.train import report
 from minigpt.train.corpus import prepare_corpus
 from minigpt.train.metrics import Metrics
@@ -37,6 +38,8 @@ class Run:
         except ValueError as error:
             raise UserError(str(error)) from None
         self.config = self.trainer.config
+        self.prompt = self.config.sample.prompt or beginning(corpus)
+        prompt_ids(corpus.tokenizer, self.prompt)           # a mistake in it is told now, not after the training
         report.introduce(self.trainer, self.say)
         if resume:
             self.resume(checkpoint.find(self.folder))
@@ -120,6 +123,11 @@ class Stopwatch:
         (before, then), now = self._lap, self.seconds()
         self._lap = steps, now
         return (steps - before) / max(now - then, 1e-9)
+
+
+def beginning(corpus):
+    """A prompt where none was given: nothing, which stands for a new line, or if the text has none its first token."""
+    return "" if corpus.tokenizer.id_of_newline is not None else corpus.tokenizer.decode(corpus.train[:1])
 
 
 def set_aside(folder, say):

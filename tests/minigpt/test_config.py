@@ -11,7 +11,8 @@ CONFIGS = sorted((Path(__file__).parents[2] / "examples" / "configs").glob("*.to
 
 
 def test_toml_and_back_is_the_same():
-    made = override(Config(), ['sample.prompt="a \\"quoted\\"\\n\\u007f \\u0001 line"', "data.corpus=/tmp/ж.txt", "optim.lr=1e-05"])
+    words = ['sample.prompt="a \\"quoted\\"\\n\\u007f \\u0001 line"', "data.corpus=/tmp/ж.txt", "optim.lr=1e-05"]
+    made = override(Config(), words)
     assert loads(config.dumps(made)) == made
     assert loads("") == Config()
 
