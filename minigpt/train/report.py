@@ -33,7 +33,7 @@ def introduce(trainer, say):
     say()
 
 
-def conclude(run, saved):
+def conclude(run):
     """Validation loss beside what counting reaches, a sample, the bytes sent, and how to go on."""
     trainer, say = run.trainer, run.say
     loss = trainer.validate()
@@ -49,16 +49,16 @@ def conclude(run, saved):
     say("".join(stream_text(trainer.model, trainer.corpus.tokenizer, run.prompt, sample)).strip("\n"))
     say()
     say_traffic(trainer, say)
-    entry(say, "Checkpoint", str(saved))
+    entry(say, "Checkpoint", str(run.saved))
     entry(say, "Metrics", str(run.metrics.path))
     entry(say, "Go on", command("generate", "--checkpoint", str(run.folder), "--prompt", "The "),
           resume(run, f"train.max_steps={2 * run.config.train.max_steps}"))
 
 
-def stopped(run, saved):
+def stopped(run):
     """Asked to stop before the last step."""
     run.say()
-    run.say(f"Stopped after step {run.trainer.step:,} of {run.config.train.max_steps:,}; everything is in {saved}.")
+    run.say(f"Stopped after step {run.trainer.step:,} of {run.config.train.max_steps:,}; everything is in {run.saved}.")
     entry(run.say, "Go on", resume(run))
 
 

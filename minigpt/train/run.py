@@ -56,7 +56,7 @@ class Run:
     def go(self):
         """Train until the last step, or until a rank is asked to stop; True if the run came to its end."""
         trainer, train = self.trainer, self.config.train
-        self.first, finished, saved = trainer.step, True, None
+        self.first, self.saved_step, finished = trainer.step, None, True
         self.stopwatch.restart()
         while trainer.step < train.max_steps:
             result = trainer.train_step(self.stop())
@@ -67,9 +67,11 @@ class Run:
                 self.log(*trainer.read(*result))
             if self.due(train.eval_every) and trainer.step < train.max_steps:
                 self.validate()
-            saved = self.save() if self.due(train.save_every) else None
-        saved = saved or self.save()
-        report.conclude(self, saved) if finished else report.stopped(self, saved)
+            if self.due(train.save_every):
+                self.save()
+        if self.saved_step != trainer.step:
+            self.save()
+        report.conclude(self) if finished else report.stopped(self)
         return finished
 
     def due(self, every):
@@ -96,7 +98,8 @@ class Run:
 
     def save(self):
         with self.stopwatch.paused():
-            return self.trainer.save(self.folder / "checkpoints")
+            self.saved = self.trainer.save(self.folder / "checkpoints")
+            self.saved_step = self.trainer.step
 
 
 class Stopwatch:

@@ -127,7 +127,8 @@ def test_the_norm_of_a_long_float32_gradient_is_exact_to_float32():
     assert float(global_norm(to_device(gradient))) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("norm, longest, factor", [(0.0, 1.0, 1), (0.5, 1.0, 1), (1.0, 1.0, 1), (4.0, 1.0, 0.25), (9.0, 0, 1)])
+@pytest.mark.parametrize("norm, longest, factor",
+                         [(0.0, 1.0, 1), (0.5, 1.0, 1), (1.0, 1.0, 1), (4.0, 1.0, 0.25), (9.0, 0, 1)])
 def test_a_gradient_is_cut_to_the_limit_and_a_short_one_left_alone(norm, longest, factor):
     assert clip_factor(norm, longest) == factor
     on_device = to_device(np.array(norm, "f"))

@@ -13,6 +13,7 @@ from minigpt.train.metrics import Metrics, read
 from minigpt.train.progress import Progress, duration, size
 from minigpt.train.run import Run, Stopwatch
 from tests.minigpt import tiny
+from tests.ranks import run
 
 
 @pytest.fixture
@@ -75,6 +76,16 @@ def test_metrics_beyond_the_checkpoint_are_written_again_once(start, tmp_path):
     start("train.save_every=4", resume=True)
     assert losses(folder) == unbroken
     assert [line["step"] for line in read(folder / "metrics.jsonl") if "loss" in line] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("words", [(), ("train.save_every=3", "train.eval_every=2"), ("train.save_every=4",)], ids=str)
+def test_several_ranks_make_the_same_calls_to_the_end(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.setenv("MINIGPT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "fox.txt").write_text(tiny.TEXT)
+    settings = tiny.config(f"data.corpus={tmp_path / 'fox.txt'}", f"train.folder={tmp_path / 'runs'}", *words)
+    run(3, lambda group: Run(settings, group).go())
+    assert capsys.readouterr().out.count("Checkpoint") == 1
+    assert list(losses(tmp_path / "runs" / "tiny")) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_finished_run_goes_on_to_more_steps_and_says_what_changed(start, tmp_path):
