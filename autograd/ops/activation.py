@@ -13,7 +13,8 @@ INNER, CUBE = sqrt(2 / pi), 0.044715            # Hendrycks and Gimpel, arxiv.or
 @op
 def relu(x):
     """y = max(x, 0)            dx = dy where x > 0, and 0 at the kink"""
-    return xp.maximum(x, 0), lambda dy: xp.where(x > 0, dy, 0)
+    y = xp.maximum(x, 0)
+    return y, lambda dy: xp.where(y > 0, dy, 0)
 
 
 @op

@@ -81,7 +81,7 @@ def packed_attention(qkv, *, d_head, groups=1, causal=True, scale=None):
     """
     heads = _count_heads(qkv, d_head, groups)
     shared = heads // groups
-    b, t, _ = qkv.shape
+    shape = b, t, _ = qkv.shape
     cut = qkv.reshape(b, t, heads + 2 * shared, d_head).swapaxes(1, 2)      # (B, H + 2 H/groups, T, D)
     q, k, v = cut[:, :heads], cut[:, heads:heads + shared], cut[:, heads + shared:]
     y, attention_backward = attention.formula.function(q, k, v, causal=causal, scale=scale)
@@ -89,7 +89,7 @@ def packed_attention(qkv, *, d_head, groups=1, causal=True, scale=None):
     def backward(dy):
         dy = dy.reshape(b, t, heads, d_head).swapaxes(1, 2)
         dqkv = xp.concatenate(attention_backward(dy), 1)
-        return dqkv.swapaxes(1, 2).reshape(qkv.shape)
+        return dqkv.swapaxes(1, 2).reshape(shape)
 
     return y.swapaxes(1, 2).reshape(b, t, heads * d_head), backward
 

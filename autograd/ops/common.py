@@ -40,19 +40,25 @@ def _yields(x, other):
     return other.dtype.kind == "f" and (x.dtype.kind in "iub" or (x.ndim == 0 and other.ndim > 0))
 
 
-def unbroadcast(dy, x):
-    """Undo broadcasting: sum dy over the axes along which x was repeated, to x's own shape and dtype.
+def like(x):
+    """What a gradient of x must look like, (shape, dtype), without keeping x; None if x takes no gradient."""
+    return (x.shape, x.dtype) if is_array(x) and x.dtype.kind == "f" else None
 
-    None if x takes no gradient: a number, None, integers (CASES 7, 8, 21-24).
+
+def unbroadcast(dy, form):
+    """Undo broadcasting: sum dy over the axes along which an operand of this form, `like(x)`, was repeated.
+
+    The result has the operand's own shape and dtype (CASES 7, 8, 21-24); None for one without gradient.
     """
-    if not is_array(x) or x.dtype.kind != "f":
+    if form is None:
         return None
-    if dy.shape != x.shape:
-        dy = dy.sum(tuple(range(dy.ndim - x.ndim)))
-        stretched = tuple(i for i, n in enumerate(x.shape) if n == 1 and dy.shape[i] != 1)
+    shape, dtype = form
+    if dy.shape != shape:
+        dy = dy.sum(tuple(range(dy.ndim - len(shape))))
+        stretched = tuple(i for i, n in enumerate(shape) if n == 1 and dy.shape[i] != 1)
         if stretched:
             dy = dy.sum(stretched, keepdims=True)
-    return dy.astype(x.dtype, copy=False)
+    return dy.astype(dtype, copy=False)
 
 
 def shares_memory(a, b):
@@ -73,14 +79,13 @@ def all_but_last(x):
     return tuple(range(x.ndim - 1))
 
 
-def spread(dy, x, axis, keepdims):
-    """Give what a reduction of x over `axis` left its place back: a view that broadcasts against x."""
-    if axis is None:
-        return dy.reshape((1,) * x.ndim)
+def spread(dy, shape, axis, keepdims):
+    """Give what a reduction of `shape` over `axis` left its place back: a view that broadcasts to `shape`."""
     if keepdims:
         return dy
-    axes = {a % x.ndim for a in (axis if isinstance(axis, tuple) else (axis,))}
-    return dy.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = {a % len(shape) for a in axes}
+    return dy.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
 def count(x, axis):

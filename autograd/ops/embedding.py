@@ -12,10 +12,10 @@ def embedding(weight, ids):
     dW[ids] += dy, lazy: a token that comes twice gets both gradients (CASES 12, 13)
     Raises IndexError for an id outside 0 <= id < V, where ids are on the host (CASES 14).
     """
-    ids = checked_indices(ids, len(weight), "embedding")
+    ids, (shape, dtype) = checked_indices(ids, len(weight), "embedding"), (weight.shape, weight.dtype)
 
     def gradient(dy):
-        dw = xp.zeros(weight.shape, weight.dtype)
+        dw = xp.zeros(shape, dtype)
         if dy.size:
             add_at(dw, ids, dy)
         return dw

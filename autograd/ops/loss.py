@@ -16,10 +16,10 @@ def cross_entropy(logits, targets, *, total=None, ignore=-1):
     Fused with log-softmax: p_target may underflow where its logarithm does not.
     Nothing counted gives 0, and zero gradients.  Raises IndexError for a target outside 0 <= id < V.
     """
-    v = logits.shape[-1]
-    targets = checked_indices(targets, v, "cross_entropy targets", ignore)
-    if targets.shape != logits.shape[:-1]:
-        raise ValueError(f"cross_entropy: logits {logits.shape} want targets {logits.shape[:-1]}, got {targets.shape}")
+    shape = logits.shape
+    targets = checked_indices(targets, shape[-1], "cross_entropy targets", ignore)
+    if targets.shape != shape[:-1]:
+        raise ValueError(f"cross_entropy: logits {shape} want targets {shape[:-1]}, got {targets.shape}")
     rows, targets = flat(logits), targets.reshape(-1)
     counted = targets != ignore
     targets = xp.where(counted, targets, 0)
@@ -34,7 +34,7 @@ def cross_entropy(logits, targets, *, total=None, ignore=-1):
         drows = e / sums
         drows[places] -= 1
         drows *= (counted * (dy / divisor))[:, None]
-        return drows.reshape(logits.shape)
+        return drows.reshape(shape)
 
     return xp.where(counted, losses, 0).sum() / divisor, backward
 

@@ -1,7 +1,7 @@
 """Products: matmul, linear, einsum."""
 
 from autograd.backend import xp
-from autograd.ops.common import alike, flat, shares, unbroadcast
+from autograd.ops.common import alike, flat, like, shares, unbroadcast
 from autograd.ops.subscripts import plan
 from autograd.tape import op
 
@@ -21,8 +21,8 @@ def matmul(a, b):
             dy = dy[..., None]
         if a.ndim == 1:
             dy = dy[..., None, :]
-        da = unbroadcast(dy @ columns.swapaxes(-1, -2), rows)
-        db = unbroadcast(rows.swapaxes(-1, -2) @ dy, columns)
+        da = unbroadcast(dy @ columns.swapaxes(-1, -2), (rows.shape, a.dtype))
+        db = unbroadcast(rows.swapaxes(-1, -2) @ dy, (columns.shape, b.dtype))
         return da.reshape(a.shape), db.reshape(b.shape)
 
     return p @ q, backward
@@ -79,4 +79,4 @@ def _of_operand(i, dy, terms, output, operands, sizes):
     ones = xp.ones([sizes[letter] for letter in lonely], dy.dtype)
     left = [output, *(terms[j] for j in others), lonely]
     dx = xp.einsum(",".join(left) + "->" + terms[i], dy, *(operands[j] for j in others), ones)
-    return unbroadcast(dx, operands[i])
+    return unbroadcast(dx, like(operands[i]))

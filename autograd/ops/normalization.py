@@ -61,7 +61,8 @@ def add_layer_norm(x, branch, gain, bias=None, eps=1e-5):
     s = _residual(x, branch)
     n, dx = _standardize(s, eps)
     y = gain * n if bias is None else gain * n + bias
-    return (s, y), lambda dys: _through_residual(dys, branch, gain, n, dx, bias)
+    joined = branch is not None
+    return (s, y), lambda dys: _through_residual(dys, joined, gain, n, dx, bias)
 
 
 @shares("y", "dy")
@@ -73,7 +74,8 @@ def add_rms_norm(x, branch, gain, eps=1e-5):
     """
     s = _residual(x, branch)
     n, dx = _rescale(s, eps)
-    return (s, gain * n), lambda dys: _through_residual(dys, branch, gain, n, dx, None)
+    joined = branch is not None
+    return (s, gain * n), lambda dys: _through_residual(dys, joined, gain, n, dx, None)
 
 
 def _residual(x, branch):
@@ -83,7 +85,7 @@ def _residual(x, branch):
     return x if branch is None else x + branch
 
 
-def _through_residual(dys, branch, gain, n, dx, bias):
+def _through_residual(dys, joined, gain, n, dx, bias):
     ds, dy = dys
     of_parameters = ()
     if dy is not None:
@@ -94,7 +96,7 @@ def _through_residual(dys, branch, gain, n, dx, bias):
         of_parameters = None, None
     else:
         of_parameters = None,
-    return ds, None if branch is None else ds, *of_parameters
+    return ds, ds if joined else None, *of_parameters
 
 
 @op
@@ -119,7 +121,7 @@ def batch_norm(x, gain, bias, eps=1e-5, axis=1):
 
     def backward(dys):
         dy, dmean, dvar = dys
-        dx, dgain, dbias = xp.zeros_like(x), None, None
+        dx, dgain, dbias = xp.zeros_like(n), None, None
         if dy is not None:
             h = gain.reshape(column) * dy
             dx = (h - average(h) - n * average(h * n)) / r

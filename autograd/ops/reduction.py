@@ -9,29 +9,30 @@ from autograd.tape import op
 @op
 def sum(x, axis=None, keepdims=False):
     """y = sum x                dx = dy, repeated"""
-    return x.sum(axis, keepdims=keepdims), lambda dy: xp.broadcast_to(spread(dy, x, axis, keepdims), x.shape)
+    shape = x.shape
+    return x.sum(axis, keepdims=keepdims), lambda dy: xp.broadcast_to(spread(dy, shape, axis, keepdims), shape)
 
 
 @op
 def mean(x, axis=None, keepdims=False):
     """y = sum x / n            dx = dy / n, repeated"""
-    n = count(x, axis) or 1
+    shape, n = x.shape, count(x, axis) or 1
     return (x.sum(axis, keepdims=keepdims) / n,
-            lambda dy: xp.broadcast_to(spread(dy, x, axis, keepdims) / n, x.shape))
+            lambda dy: xp.broadcast_to(spread(dy, shape, axis, keepdims) / n, shape))
 
 
 @op
 def max(x, axis=None, keepdims=False):
     """y = max x                dy goes to where the maximum is; equal ones share it"""
     y = x.max(axis, keepdims=True)
-    return _squeezed(y, axis, keepdims), lambda dy: _to_extremes(dy, x, y, axis, keepdims)
+    return _squeezed(y, axis, keepdims), _to_extremes(x == y, axis, keepdims)
 
 
 @op
 def min(x, axis=None, keepdims=False):
     """y = min x                dy goes to where the minimum is; equal ones share it"""
     y = x.min(axis, keepdims=True)
-    return _squeezed(y, axis, keepdims), lambda dy: _to_extremes(dy, x, y, axis, keepdims)
+    return _squeezed(y, axis, keepdims), _to_extremes(x == y, axis, keepdims)
 
 
 def _squeezed(y, axis, keepdims):
@@ -39,10 +40,11 @@ def _squeezed(y, axis, keepdims):
     return y.copy() if keepdims else y.squeeze(axis).copy()
 
 
-def _to_extremes(dy, x, y, axis, keepdims):
-    here = x == y
-    ties = here.sum(axis, keepdims=True).astype(dy.dtype)
-    return xp.where(here, spread(dy, x, axis, keepdims) / ties, 0)
+def _to_extremes(here, axis, keepdims):
+    def backward(dy):
+        ties = here.sum(axis, keepdims=True).astype(dy.dtype)
+        return xp.where(here, spread(dy, here.shape, axis, keepdims) / ties, 0)
+    return backward
 
 
 @op
@@ -56,7 +58,7 @@ def logsumexp(x, axis=None, keepdims=False):
     y = xp.where(total == 0, -xp.inf, xp.log(xp.where(total == 0, 1, total)) + top)
 
     def backward(dy):
-        return spread(dy, x, axis, keepdims) * e / xp.where(total == 0, 1, total)
+        return spread(dy, e.shape, axis, keepdims) * e / xp.where(total == 0, 1, total)
 
     return _squeezed(y, axis, keepdims), backward
 
@@ -70,7 +72,7 @@ def var(x, axis=None, keepdims=False):
     n = count(x, axis) or 1
     deviation = x - x.sum(axis, keepdims=True) / n
     y = (deviation * deviation).sum(axis, keepdims=keepdims) / n
-    return y, lambda dy: spread(dy, x, axis, keepdims) * deviation * (2 / n)
+    return y, lambda dy: spread(dy, deviation.shape, axis, keepdims) * deviation * (2 / n)
 
 
 @op

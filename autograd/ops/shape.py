@@ -3,7 +3,7 @@
 import numpy
 
 from autograd.backend import add_at, device, is_array, to_device, xp
-from autograd.ops.common import shares, unbroadcast
+from autograd.ops.common import like, shares, unbroadcast
 from autograd.tape import op
 from autograd.tensor import Tensor
 
@@ -12,8 +12,8 @@ from autograd.tensor import Tensor
 @op
 def reshape(x, shape):
     """The same elements in another shape; one size may be -1       dx = dy in the shape of x"""
-    shape = tuple(shape) if isinstance(shape, list) else shape
-    return x.reshape(shape), lambda dy: dy.reshape(x.shape)
+    shape, before = tuple(shape) if isinstance(shape, list) else shape, x.shape
+    return x.reshape(shape), lambda dy: dy.reshape(before)
 
 
 @shares("y", "dy")
@@ -36,7 +36,8 @@ def permute(x, axes=None):
 @op
 def broadcast_to(x, shape):
     """x repeated along new or stretched axes                       dx = dy, summed over them"""
-    return xp.broadcast_to(x, tuple(shape)), lambda dy: unbroadcast(dy, x)
+    form = like(x)
+    return xp.broadcast_to(x, tuple(shape)), lambda dy: unbroadcast(dy, form)
 
 
 @shares("y")
@@ -47,10 +48,10 @@ def getitem(x, *, index):
     dx is zero except dx[index] += dy; an element that was taken twice gets both (CASES 12, 13).
     Raises IndexError for integers out of range, before anything is read (CASES 14).
     """
-    index = _on_device(index, x.shape)
+    index, (shape, dtype) = _on_device(index, x.shape), (x.shape, x.dtype)
 
     def backward(dy):
-        dx = xp.zeros(x.shape, x.dtype)
+        dx = xp.zeros(shape, dtype)
         if _may_repeat(index):
             if dy.size:
                 add_at(dx, index, dy)
@@ -113,8 +114,8 @@ def concat(tensors, axis=0):
 @op
 def stack(tensors, axis=0):
     """The tensors one after the other along a new axis                     dx_i = its slice of dy"""
-    return xp.stack(tensors, axis), lambda dy: [
-        part.squeeze(axis).copy() for part in _parts(dy, [1] * len(tensors), axis)]
+    sizes = [1] * len(tensors)
+    return xp.stack(tensors, axis), lambda dy: [part.squeeze(axis).copy() for part in _parts(dy, sizes, axis)]
 
 
 @shares("y")
@@ -126,10 +127,11 @@ def split(x, parts, axis=0):
     """
     sizes = _sizes(x.shape[axis], parts)
     ys = tuple(_parts(x, sizes, axis))
+    shapes, dtype = [y.shape for y in ys], x.dtype
 
     def backward(dys):
         dys = dys if isinstance(dys, tuple) else (dys,)
-        return xp.concatenate([xp.zeros(y.shape, x.dtype) if dy is None else dy for y, dy in zip(ys, dys)], axis)
+        return xp.concatenate([xp.zeros(shape, dtype) if dy is None else dy for shape, dy in zip(shapes, dys)], axis)
 
     return ys, backward
 

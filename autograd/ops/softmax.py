@@ -24,15 +24,14 @@ def softmax(x, axis=-1):
 def log_softmax(x, axis=-1):
     """y_i = x_i - log sum_j exp(x_j)
 
-    dx = dy - softmax(x) sum_j dy_j         A row of nothing but -inf stays -inf, with zero gradients.
+    dx = dy - e^y sum_j dy_j                A row of nothing but -inf stays -inf, with zero gradients.
     """
     e, top = exponentials(x, axis)
     total = e.sum(axis, keepdims=True)
-    total = xp.where(total == 0, 1, total)
-    y = x - top - xp.log(total)
+    y = x - top - xp.log(xp.where(total == 0, 1, total))
 
     def backward(dy):
-        dx = dy - e / total * dy.sum(axis, keepdims=True)
+        dx = dy - xp.exp(y) * dy.sum(axis, keepdims=True)
         return xp.where(y == -xp.inf, 0, dx)
 
     return y, backward
