@@ -49,8 +49,13 @@ def as_variables():
 
 
 def write(environment=sys.prefix):
-    """Write everything into a virtual environment; returns the paths that changed (none the second time)."""
+    """Write everything into a virtual environment that has Open MPI 5; returns the paths that changed.
+
+    The second time there are none.
+    """
     environment = Path(environment)
+    if not (environment / "bin" / "prterun").exists():      # MPICH needs none of this, a system's MPI reads none
+        return []
     changed = [
         path for (name, _), settings in SETTINGS.items()
         if add_settings(path := environment / "etc" / name, settings)
@@ -94,11 +99,9 @@ def install_supervisor(environment):
     """Put minigpt.supervise in front of the wheel's prterun, which moves from bin/ to libexec/.
 
     The name and the depth stay, since prterun reads its own name and finds its libraries from its folder.
-    Returns the paths that changed. Does nothing where there is no prterun of the environment's own (MPICH).
+    Returns the paths that changed.
     """
     shim, real = environment / "bin" / "prterun", environment / "libexec" / "prterun"
-    if not shim.exists():
-        return []
     text = SHIM.format(
         note=NOTE[2:], python=shlex.quote(str(environment / "bin" / "python")),
         supervise=shlex.quote(str(Path(supervise.__file__).resolve())), real=shlex.quote(str(real)),

