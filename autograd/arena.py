@@ -24,22 +24,27 @@ class Arena:
 
     def __init__(self):
         self.blocks = {}        # bytes -> list of blocks
-        self.cursor = {}        # bytes -> where the search for a free block goes on
+        self.last = {}          # bytes -> the block that was handed out last
         self.start = {}         # id of a block -> (block, offset of its first aligned byte)
         self.scratch = {}       # slot -> the array that every twin uses as its scratch number `slot`
         self.bytes = 0
 
     def empty(self, shape, dtype):
-        """An uninitialised C-contiguous array, 64-byte aligned."""
+        """An uninitialised C-contiguous array, 64-byte aligned.
+
+        The block handed out last comes first, if it is free again: it is still in the cache.  Then the
+        first free one, so that few blocks are in turn.
+        """
         size = prod(shape) * dtype.itemsize
         blocks = self.blocks.get(size)
         if blocks is None:
-            blocks, self.cursor[size] = self.blocks.setdefault(size, []), 0
-        at, count = self.cursor[size], len(blocks)
-        for i in range(at, at + count):
-            if getrefcount(blocks[i % count]) == FREE:
-                self.cursor[size] = (i + 1) % count
-                block = blocks[i % count]
+            blocks, self.last[size] = self.blocks.setdefault(size, []), 0
+        elif getrefcount(blocks[self.last[size]]) == FREE:
+            block = blocks[self.last[size]]
+            return np.ndarray(shape, dtype, block, self.start[id(block)][1])
+        for i in range(len(blocks)):
+            if getrefcount(blocks[i]) == FREE:
+                self.last[size], block = i, blocks[i]
                 return np.ndarray(shape, dtype, block, self.start[id(block)][1])
         return self._grow(blocks, size, shape, dtype)
 
@@ -49,7 +54,7 @@ class Arena:
         blocks.append(block)
         self.start[id(block)] = (block, offset)
         self.bytes += block.nbytes
-        self.cursor[size] = 0
+        self.last[size] = len(blocks) - 1
         return np.ndarray(shape, dtype, block, offset)
 
     def owns(self, block):
