@@ -55,7 +55,10 @@ class Competitor:
         if self.process.poll() is None:
             self._order(0)
         self.process.stdin.close()
-        self.process.wait(30)
+        try:
+            self.process.wait(30)
+        finally:
+            self.process.kill()
 
 
 def race(case, rounds, peer=True):
