@@ -27,11 +27,12 @@ class CheckpointError(UserError, ValueError):
     """A checkpoint that is damaged, missing or made for something else; the message says what to do."""
 
 
-def save(folder, step, flat, optimizer, config, tokenizer):
+def save(folder, step, flat, optimizer, config, tokenizer, ranks=1):
     """Write checkpoint `step` into `folder` and return its path.
 
     flat, optimizer    what is saved: parameters by name and the optimizer's moments of each
     config, tokenizer  TOML and JSON text
+    ranks              how many trained together: with another number a run goes on, but on other samples
 
     Raises CheckpointError, and writes nothing, if a weight is not finite (case 123).
     """
@@ -42,7 +43,7 @@ def save(folder, step, flat, optimizer, config, tokenizer):
     draft.mkdir(parents=True)
     write_shard(draft / SHARD, {"parameters": flat.data, **optimizer.moments}, flat)
     index = {
-        "format": FORMAT, "step": step, "config": config, "tokenizer": tokenizer,
+        "format": FORMAT, "step": step, "ranks": ranks, "config": config, "tokenizer": tokenizer,
         "optimizer": {"name": type(optimizer).__name__, "steps": optimizer.steps, "moments": list(optimizer.moments)},
         "parameters": {name: {"shape": list(each.full_shape), "dtype": str(each.dtype), "file": SHARD}
                        for name, each in flat.parameters.items()},
@@ -140,7 +141,7 @@ def find(place):
 
 
 class Snapshot:
-    """A checkpoint that was read and found whole: `step`, `config` and `tokenizer` (texts), `index`.
+    """A checkpoint that was read and found whole: `step`, `ranks`, `config` and `tokenizer` (texts), `index`.
 
     Raises CheckpointError if anything in it was changed since it was saved.
     """
@@ -161,7 +162,8 @@ class Snapshot:
             raise self.damaged(f"{type(error).__name__}: {error}") from None
         if not whole:
             raise self.damaged("its checksum does not fit its content")
-        self.step, self.config, self.tokenizer = (self.index[key] for key in ("step", "config", "tokenizer"))
+        self.step, self.ranks = self.index["step"], self.index["ranks"]
+        self.config, self.tokenizer = self.index["config"], self.index["tokenizer"]
 
     def damaged(self, reason):
         others = [each for each in steps(self.path.parent).values() if each != self.path]

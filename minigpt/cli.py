@@ -24,14 +24,14 @@ def main(argv=None):
         set_threads(os.environ)
     try:
         return arguments.run(arguments) or 0
-    except UserError as error:
+    except BrokenPipeError:                     # minigpt generate ... | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except (UserError, OSError) as error:       # OSError: no permission, no space
         complain(error)
         sys.exit(2)                             # looked up now: while MPI runs, it also ends the other ranks
     except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:                     # minigpt generate ... | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        sys.exit(130)
 
 
 def complain(error):

@@ -48,9 +48,12 @@ class Run:
         self.metrics = Metrics(self.folder / "metrics.jsonl", self.trainer.step) if group.rank == 0 else None
 
     def resume(self, path):
-        before = configs.loads(self.trainer.resume(path).config)
+        snapshot = self.trainer.resume(path)
         self.say(f"Going on from {path}, after step {self.trainer.step:,}.")
-        for line in configs.differences(before, self.config):
+        changes = configs.differences(configs.loads(snapshot.config), self.config)
+        if snapshot.ranks != self.group.size:
+            changes.append(f"ranks: {snapshot.ranks} -> {self.group.size}")
+        for line in changes:
             self.say(f"  changed since then: {line}")
 
     def go(self):

@@ -81,7 +81,7 @@ class Trainer:
         path = None
         if self.group.rank == 0:
             path = checkpoint.save(folder, self.step, self.optimizer.flat, self.optimizer, configs.dumps(self.config),
-                                   self.corpus.tokenizer.to_json())
+                                   self.corpus.tokenizer.to_json(), self.group.size)
             checkpoint.prune(folder, self.config.train.keep)
         self.group.barrier()
         return path
