@@ -8,7 +8,6 @@
 """
 
 import argparse
-from itertools import chain
 
 import comm
 from data import corpus
@@ -50,19 +49,19 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="python-docs", help="a name that `python -m data list` knows, or a path")
     parser.add_argument("--steps", type=int, default=300, help="default 300")
-    parser.add_argument("--prompt", default="The ", help='what the sample begins with (default "The ")')
+    parser.add_argument("--prompt", default="\n", help="what the sample begins with (default: a new line)")
     arguments = parser.parse_args(argv)
     group = comm.world()
     say = print if group.rank == 0 else lambda line: None
     text = corpus.prepare(arguments.corpus, progress=say)
+    prompt = text.tokenizer.encode(arguments.prompt).tolist()       # refused now, if it will be, not after training
     config = Model(d_model=64, n_layers=2, n_heads=4, context=64, vocab_size=text.vocab_size)
     say(f"{text.describe()}; {group.size} rank(s)")
     model = train(group, text, config, arguments.steps, say)
     loss = evaluate(model, text.validation, config, BATCH, group, limit=20)
     say(f"validation loss {loss:.4f} nats a character\n")
     if group.rank == 0:
-        ids = text.tokenizer.encode(arguments.prompt).tolist()
-        say(text.tokenizer.decode(list(chain(ids, generate(model, ids, 200, temperature=0.8, seed=1)))))
+        say(text.tokenizer.decode([*prompt, *generate(model, prompt, 200, temperature=0.8, seed=1)]))
 
 
 if __name__ == "__main__":
