@@ -4,7 +4,8 @@ from minigpt.planner.parameters import count
 
 WIDTH = {"float32": 4, "float64": 8}            # bytes
 MOMENTS = {"adamw": 2, "sgd": 1}
-RUNTIME = 60e6                                  # bytes: Python, NumPy, HDF5 and MPI before the first array
+RUNTIME = 100e6                                 # bytes: Python, NumPy, HDF5 and MPI, before the first array is made
+BLOCK = 128                                     # queries whose scores attention keeps together
 
 
 def memory(config):
@@ -16,18 +17,26 @@ def memory(config):
         "weights": weights,
         "gradients": weights,
         "moments": MOMENTS[config.optim.name] * weights,
-        "activations": tokens * (model.n_layers * per_block(model) + 4 * model.d_model + 2 * model.vocab_size) * width,
+        "activations": int(tokens * (model.n_layers * kept(model) + passing(model)) * width),
         "Python and libraries": RUNTIME,
     }
 
 
-def per_block(model):
+def kept(model):
     """Numbers that a block keeps of every token for its backward.
 
-    Two norms keep the normalised stream and their output, (2 + 2) d; attention keeps query, key, value and output,
-    4 d, and a causal row of scores, context / 2 for each head; the feed-forward its two inner results, 2 d_ff.
+    Two norms keep the normalised stream and their output, 4 d, attention its packed input, 3 d, its output, d, and
+    the block's sums 2 d; the feed-forward keeps its inner result and the derivative of the GELU, 2 d_ff. Of its
+    scores every head keeps a row for every token: all of `context` if that is one block of queries, and half of it
+    if there are many, because blocks leave out what lies above the diagonal.
     """
-    return 8 * model.d_model + model.n_heads * (model.context + 1) // 2 + 2 * model.d_ff
+    blocks = max(1, model.context // BLOCK)
+    return 10 * model.d_model + 2 * model.d_ff + model.n_heads * model.context * (1 + 1 / blocks) / 2
+
+
+def passing(model):
+    """Numbers a token that are not kept for each block: gradients on their way back, the last norm, the logits."""
+    return 8 * model.d_model + model.d_ff + 2 * model.vocab_size
 
 
 def describe_memory(config):

@@ -1,5 +1,6 @@
 """What a run says about itself: what it is about to do, and how it went."""
 
+import resource
 import shlex
 import shutil
 import sys
@@ -49,6 +50,8 @@ def conclude(run):
     say("".join(stream_text(trainer.model, trainer.corpus.tokenizer, run.prompt, sample)).strip("\n"))
     say()
     say_traffic(trainer, say)
+    entry(say, "Memory", f"{size(peak_memory())} at most in this rank; "
+                         f"{size(sum(planner.memory(run.config).values()))} was predicted")
     entry(say, "Checkpoint", str(run.saved))
     entry(say, "Metrics", str(run.metrics.path))
     entry(say, "Go on", command("generate", "--checkpoint", str(run.folder), "--prompt", "The "),
@@ -95,6 +98,12 @@ def say_traffic(trainer, say):
     n = trainer.group.size
     entry(say, "Sent", f"{sent:,} bytes ({size(sent)}) of gradients by each rank in the ring all-reduce; "
                        f"2 M (N-1)/N for N = {n} is {formula:,.0f}")
+
+
+def peak_memory():
+    """Bytes that this process has had in memory at most."""
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes if sys.platform == "darwin" else 1024 * kilobytes
 
 
 def entry(say, label, *lines):

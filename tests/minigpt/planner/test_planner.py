@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import comm
+from autograd.backend import device
 from minigpt.config import Model
 from minigpt.models import GPT
 from minigpt.module import named_parameters
@@ -12,6 +13,7 @@ from minigpt.planner import count, describe_memory, describe_parameters, memory
 from minigpt.planner.parameters import block
 from minigpt.train.trainer import Trainer
 from tests.minigpt import tiny
+from tests.ranks import run
 
 GPT3 = Model(d_model=12288, n_layers=96, n_heads=96, context=2048, vocab_size=50257)
 
@@ -53,3 +55,20 @@ def test_descriptions_name_every_part_and_the_sum():
     settings = tiny.config("model.vocab_size=50")
     first, second = describe_memory(settings)
     assert f"{sum(memory(settings).values()) / 1e6:,.0f} MB" in first and "activations" in second
+
+
+@pytest.mark.skipif(device != "cpu", reason="the arena is of the CPU")
+@pytest.mark.parametrize("d_model, n_layers, n_heads, context", [(64, 2, 2, 64), (64, 4, 4, 64), (64, 2, 2, 256)])
+def test_activations_are_predicted_to_a_tenth(d_model, n_layers, n_heads, context):
+    from autograd import arena
+    settings = tiny.config(f"model.d_model={d_model}", f"model.n_layers={n_layers}", f"model.n_heads={n_heads}",
+                           f"model.context={context}", "data.batch_size=16")
+
+    def held(group):                                # a thread has an arena of its own
+        trainer = Trainer(settings, tiny.corpus(3 * tiny.TEXT), group)
+        for _ in range(2):
+            trainer.train_step()
+        return arena.resident(), memory(trainer.config)["activations"]
+
+    (resident, predicted), = run(1, held)
+    assert predicted == pytest.approx(resident, rel=0.1)
