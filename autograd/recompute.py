@@ -22,7 +22,7 @@ def recompute(f, *inputs, parameters=()):
     """
     if not rank.recording:
         return f(*inputs)
-    parameters = [p for p in parameters if p.requires_grad]
+    parameters = [p for p in dict.fromkeys(parameters) if p.requires_grad]         # a tied one once
     with no_grad():
         y = f(*inputs)
     outputs = y if isinstance(y, tuple) else (y,)
@@ -62,11 +62,11 @@ def _again(f, given, parameters):
         rank.accumulation = None                # it counts the gradients that this node hands on, not those inside
         try:
             y = f(*leaves)
-            found = Found([*leaves, *parameters])
+            found = Found(leaves, parameters)
             _backpropagate(y if isinstance(y, tuple) else (y,), dys, found, start)
         finally:
             rank.recording, rank.accumulation = before
-        return tuple(found.gradient(leaf) for leaf in found.leaves)
+        return (*(found.sum(leaf) for leaf in leaves), *(found.lazy(p) for p in parameters))
     return backward
 
 
@@ -92,8 +92,8 @@ def _join(ys, dys):
 class Found:
     """A sink that keeps the gradients of the leaves it knows, in the order in which they come."""
 
-    def __init__(self, leaves):
-        self.leaves, self.parts = leaves, {leaf: [] for leaf in leaves if isinstance(leaf, Tensor)}
+    def __init__(self, leaves, parameters):
+        self.parts = {leaf: [] for leaf in (*leaves, *parameters) if isinstance(leaf, Tensor)}
 
     def __call__(self, leaf, gradient):
         if leaf not in self.parts:
@@ -101,12 +101,19 @@ class Found:
                                "its inputs nor in parameters=: name it, so that its gradient is counted")
         self.parts[leaf].append(gradient)
 
-    def gradient(self, leaf):
-        """What the node hands on: a single gradient as it came, several one after the other."""
-        parts = self.parts.get(leaf, ()) if isinstance(leaf, Tensor) else ()
+    def lazy(self, leaf):
+        """The gradient of a parameter: a single one as it came, several one after the other when wanted."""
+        parts = self.parts[leaf]
         if len(parts) < 2:
             return parts[0] if parts else None
         return Lazy(lambda out, fresh: _add_in_turn(parts, out, fresh), leaf.shape, leaf.dtype)
+
+    def sum(self, leaf):
+        """The gradient of an input, at once: whatever made it waits."""
+        if not isinstance(leaf, Tensor):
+            return None
+        gradient = self.lazy(leaf)
+        return gradient() if callable(gradient) else gradient
 
 
 def _add_in_turn(parts, out, fresh):

@@ -33,8 +33,8 @@ def check_op(op, inputs, reference=None, *, empty=None, views=None, passes=None,
     strict     run all of it again in a child process under MINIGPT_DEVICE=strict, where host arrays do not
                mix with device arrays; the op must stand in an importable module
 
-    Checked in turn: values in float64 and float32; gradients against differences; shape and dtype of each
-    gradient; inputs and dy left as they were; memory shared with nobody; non-contiguous inputs and dy;
+    Checked in turn: values in float64 and float32; shape and dtype of each gradient; gradients against
+    differences; inputs and dy left as they were; memory shared with nobody; non-contiguous inputs and dy;
     one array as several operands; zero-size arrays; nothing left alive.
     Raises GradientError or ContractError (AssertionErrors) at the first promise that is broken.
     """
@@ -46,9 +46,9 @@ def check_op(op, inputs, reference=None, *, empty=None, views=None, passes=None,
 
     if reference is not None:
         _check_values(name, call, inputs, lambda *args: reference(*args, **options))
-    gradcheck(call, inputs, tolerance=tolerance)
     for dtype in DTYPES:
         _check_gradients_fit(name, call, inputs, dtype)
+    gradcheck(call, inputs, tolerance=tolerance)
     _check_memory(name, call, inputs, views, passes)
     _check_layouts(name, call, inputs)
     _check_repeated(call, inputs, tolerance)
@@ -103,6 +103,7 @@ class Backward:
         self.outputs = floating_outputs(call(*held.args))
         generator = numpy.random.default_rng(1)
         self.dys = [arrange(random_like(generator, y)) for y in self.outputs]
+        self.given = [to_host(dy).copy() for dy in self.dys]
         reach = [y for y in self.outputs if y.requires_grad]
         for y, dy in zip(self.outputs, self.dys):
             if y.requires_grad:
@@ -119,15 +120,15 @@ class Backward:
 
 
 def _check_gradients_fit(name, call, inputs, dtype):
+    for i, y in enumerate(floating_outputs(call(*Inputs(inputs, dtype).args))):
+        if str(y.dtype) != dtype:
+            raise ContractError(f"{name}: output {i} is {y.dtype}, its inputs are {dtype}: a NumPy scalar or an "
+                                "integer array took part; convert it to the input's dtype")
     held = Inputs(inputs, dtype)
     try:
         run = Backward(call, held)
     except TypeError as error:
         raise ContractError(f"{name} in {dtype}: {error}") from error
-    for i, y in enumerate(run.outputs):
-        if str(y.dtype) != dtype:
-            raise ContractError(f"{name}: output {i} is {y.dtype}, its inputs are {dtype}: a NumPy scalar or an "
-                                "integer array took part; convert it to the input's dtype")
     for label, leaf in held.leaves:
         for gradient in run.gradients.get(leaf, ()):
             if gradient.shape != leaf.shape or str(gradient.dtype) != dtype:
@@ -147,10 +148,8 @@ def _check_memory(name, call, inputs, views, passes):
             if not views and shares_memory(y.data, leaf.data):
                 raise ContractError(f'{name}: output {i} shares memory with {label}: copy it, or declare @shares("y")')
     run = Backward(call, held)
-    kept = [to_host(dy).copy() for dy in run.dys]
-    run = Backward(call, held)
-    for dy, old in zip(run.dys, kept):
-        if not numpy.array_equal(old, to_host(dy)):
+    for dy, given in zip(run.dys, run.given):
+        if not numpy.array_equal(given, to_host(dy)):
             raise ContractError(f"{name}: backward wrote into dy: others may still read it")
     for label, leaf in held.leaves:
         if not numpy.array_equal(before[label], to_host(leaf.data), equal_nan=True):
@@ -236,6 +235,7 @@ def _watched(call, inputs, backward):
     watched = [(label, weakref.ref(leaf.data)) for label, leaf in held.leaves]
     watched += [(f"output {i}", weakref.ref(y.data)) for i, y in enumerate(outputs)]
     watched += [("the node", weakref.ref(y.origin[0])) for y in outputs if y.origin]
+    watched += [("its backward", weakref.ref(y.origin[0].backward)) for y in outputs if y.origin]
     if backward and any(y.requires_grad for y in outputs):
         project(outputs, [xp.ones_like(y.data) for y in outputs]).backward()
     return watched

@@ -75,7 +75,9 @@ def _check_training_dtype(name, layer, inputs, parameters, unused, dtype):
     values = [to_host(leaf.data).copy() for _, leaf in leaves]
     for _, leaf in leaves:
         leaf.grad = None
-    outputs, again = floating_outputs(layer(*held.args)), floating_outputs(layer(*held.args))
+    outputs = floating_outputs(layer(*held.args))
+    _check_unchanged(name, "forward", leaves, values)
+    again = floating_outputs(layer(*held.args))
     for i, (y, z) in enumerate(zip(outputs, again)):
         if str(y.dtype) != dtype:
             raise ContractError(f"{name}: output {i} is {y.dtype}, parameters and inputs are {dtype}")
@@ -84,10 +86,15 @@ def _check_training_dtype(name, layer, inputs, parameters, unused, dtype):
                                 "what is random must follow from the inputs")
     generator = numpy.random.default_rng(2)
     project(outputs, [random_like(generator, y) for y in outputs]).backward()
+    _check_unchanged(name, "backward", leaves, values)
+    for label, leaf in leaves:
+        _check_gradient(name, label, leaf, label in unused)
+
+
+def _check_unchanged(name, what, leaves, values):
     for (label, leaf), value in zip(leaves, values):
         if not numpy.array_equal(value, to_host(leaf.data), equal_nan=True):
-            raise ContractError(f"{name}: {label} was changed by forward or backward: compute into a new array")
-        _check_gradient(name, label, leaf, label in unused)
+            raise ContractError(f"{name}: {label} was changed by {what}: compute into a new array")
 
 
 def _check_gradient(name, label, leaf, unused):
