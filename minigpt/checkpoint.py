@@ -156,14 +156,14 @@ class Snapshot:
             whole = self.index["checksum"] == checksum(self.index)
             for name, expected in self.index["files"].items():
                 whole = whole and digest(self.path / name) == expected
+            self.step, self.ranks = self.index["step"], self.index["ranks"]
+            self.config, self.tokenizer = self.index["config"], self.index["tokenizer"]
         except (OSError, ValueError, KeyError, AttributeError) as error:
             if isinstance(error, CheckpointError):
                 raise
             raise self.damaged(f"{type(error).__name__}: {error}") from None
         if not whole:
             raise self.damaged("its checksum does not fit its content")
-        self.step, self.ranks = self.index["step"], self.index["ranks"]
-        self.config, self.tokenizer = self.index["config"], self.index["tokenizer"]
 
     def damaged(self, reason):
         others = [each for each in steps(self.path.parent).values() if each != self.path]

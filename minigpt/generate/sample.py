@@ -31,10 +31,16 @@ def generate(model, ids, tokens, temperature=1.0, top_k=0, seed=0):
 
 
 def next_logits(model, ids):
-    """Logits (V,) of the token after `ids`."""
-    tokens = to_device(np.array([ids], np.int32))
-    positions = to_device(np.arange(len(ids), dtype=np.int32))
-    return model(Batch(tokens, positions=positions)).data[0, -1]
+    """Logits (V,) of the token after `ids`, which are no more than the context.
+
+    The row is filled up to a power of two: what comes after a position has no influence on it, and the buffers of
+    a growing text then are of few sizes, which are kept and used again.
+    """
+    last, length = len(ids) - 1, min(model.config.context, 1 << (len(ids) - 1).bit_length())
+    tokens = np.zeros((1, length), np.int32)
+    tokens[0, :len(ids)] = ids
+    x = model.features(Batch(to_device(tokens), positions=to_device(np.arange(length, dtype=np.int32))))
+    return model.head(x[:, last]).data[0]
 
 
 def choose(logits, draw, temperature=1.0, top_k=0):

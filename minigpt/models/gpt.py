@@ -23,6 +23,10 @@ class GPT(Module):
         self.head = parts.head(self.embedding)
 
     def forward(self, batch):
+        return self.head(self.features(batch))
+
+    def features(self, batch):
+        """What the head reads: the normalised stream after the last block, (B, T, d_model)."""
         if batch.tokens.shape[1] > self.config.context:
             raise ValueError(f"a batch of {batch.tokens.shape[1]} positions for a model with "
                              f"context={self.config.context}: cut it")
@@ -30,4 +34,4 @@ class GPT(Module):
         branch = None
         for block in self.blocks:
             x, branch = block(x, branch, batch)
-        return self.head(self.norm(x, branch)[1])
+        return self.norm(x, branch)[1]

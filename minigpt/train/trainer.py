@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from autograd import debug
+from autograd import NonFinite, debug
 from data.loader import Loader
 from minigpt import checkpoint, optim
 from minigpt import config as configs
@@ -13,7 +13,7 @@ from minigpt.module import initialize
 from minigpt.optim import warmup_cosine
 from minigpt.parallel.data_parallel import DataParallel, sum_over_ranks
 from minigpt.train.evaluate import evaluate
-from minigpt.train.step import check, train_step
+from minigpt.train.step import NotFinite, check, train_step
 
 
 class Trainer:
@@ -54,9 +54,7 @@ class Trainer:
             return None
         batches = [Batch.of(window, self.config.model.vocab_size, self.step, int(total)) for window in windows]
         if self.config.train.debug:
-            with debug():
-                result = self._step(batches)
-            self.sync.check_copies(self.step)
+            result = self._checked_step(batches)
         else:
             result = self._step(batches)
         self.step += 1
@@ -64,6 +62,16 @@ class Trainer:
 
     def _step(self, batches):
         return train_step(self.model, self.optimizer, batches, self.sync, self.lr(self.step), self.config.optim.clip)
+
+    def _checked_step(self, batches):
+        """A step that names the op which first produces NaN, and compares the copies of the weights."""
+        try:
+            with debug():
+                result = self._step(batches)
+        except NonFinite as error:
+            raise NotFinite(f"step {self.step}: {error}") from error
+        self.sync.check_copies(self.step)
+        return result
 
     def read(self, loss, norm):
         """The step's loss over all ranks and its gradient norm as floats. Waits for the device; all ranks call it."""

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 import comm
-from autograd.backend import to_host
+from autograd.backend import device, to_device, to_host
 from data.tokenizer import Bytes, Characters
 from minigpt.config import Model, Sample
 from minigpt.errors import UserError
 from minigpt.generate import choose, generate, load_model, stream_text
 from minigpt.generate.sample import next_logits
-from minigpt.models import GPT
+from minigpt.models import GPT, Batch
 from minigpt.module import initialize
 from minigpt.train.trainer import Trainer
 from tests.minigpt import tiny
+from tests.ranks import run
 
 LOGITS = np.log(np.array([0.1, 0.5, 0.25, 0.15], "f"))
 
@@ -72,6 +73,27 @@ def test_case_129_and_127_a_text_grows_past_the_context_by_the_window_before_it(
     assert len(ids) == 23
     full = list(range(8))                           # a prompt that fills the context to the last place
     assert len(list(generate(model, full, 3))) == 3
+
+
+def test_the_next_token_is_predicted_as_the_whole_model_does(model):
+    for length in range(1, 9):
+        ids = np.arange(length, dtype=np.int32)[None]
+        whole = to_host(model(Batch(to_device(ids), positions=to_device(ids[0]))).data)[0, -1]
+        np.testing.assert_allclose(to_host(next_logits(model, list(range(length)))), whole, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(device != "cpu", reason="the arena is of the CPU")
+def test_a_growing_text_does_not_fill_the_arena():
+    from autograd import arena
+    made = initialize(GPT(Model(d_model=64, n_layers=2, n_heads=2, context=256, vocab_size=64)), 3)
+
+    def held(tokens):
+        def go(group):                              # a thread has an arena of its own
+            list(generate(made, [1], tokens))
+            return arena.resident()
+        return run(1, go)[0]
+
+    assert 0 < held(250) < 4 * 256 * 4 * (20 * 64 + 2 * 256)
 
 
 def test_a_prompt_of_no_tokens_or_foreign_ones_is_refused(model):

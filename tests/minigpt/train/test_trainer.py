@@ -62,6 +62,15 @@ def test_gradients_that_are_not_finite_stop_every_rank_before_the_weights_change
     assert run(2, go) == ([True, True] if device == "cpu" else [False, False])
 
 
+def test_debug_mode_names_the_step_the_op_and_the_layer():
+    trainer = Trainer(tiny.config("train.debug=true"), tiny.corpus(), comm.world())
+    trainer.train_step()
+    trainer.model.blocks[1].feed_forward.up.weight.data[:] = 1e30
+    trainer.model.blocks[1].feed_forward.down.weight.data[:] = 1e30
+    with np.errstate(all="ignore"), pytest.raises(NotFinite, match=r"step 1: \w+ produced NaN .*in layer blocks.1.feed"):
+        trainer.train_step()
+
+
 def test_case_117_a_text_that_is_too_short_names_both_sizes():
     with pytest.raises(ValueError, match="the text has 5 tokens, but one window of context=8 needs 9"):
         Trainer(tiny.config(), tiny.corpus("the q", validation=0), comm.world())
