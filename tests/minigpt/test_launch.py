@@ -1,4 +1,5 @@
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -141,7 +142,8 @@ def test_ranks_save_when_launch_is_told_to_stop(tmp_path):
 def test_launch_supervises_an_mpi_that_it_did_not_install(tmp_path):
     """Stands for any other mpirun: Open MPI's own, without the supervisor in front of it."""
     mpirun = tmp_path / "mpirun"
-    mpirun.write_text(f'#!/bin/sh\nOMPI_PRTERUN={REAL} exec {launch.find_mpirun()} "$@"\n')
+    real, ours = shlex.quote(str(REAL)), shlex.quote(launch.find_mpirun())
+    mpirun.write_text(f'#!/bin/sh\nOMPI_PRTERUN={real} exec {ours} "$@"\n')
     mpirun.chmod(0o755)
     program = (
         f"import sys; from minigpt import launch; launch.find_mpirun = lambda: {str(mpirun)!r}; "
