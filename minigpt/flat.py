@@ -52,11 +52,16 @@ class Flat:
 
     def gradient(self):
         """`grad`, complete: zero where this step used no parameter (case 41), and what somebody put in place of a
-        gradient is copied in. To be called between the last backward and any use of `grad`."""
-        for parameter in self.parameters.values():
+        gradient is copied in. To be called between the last backward and any use of `grad`.
+
+        Raises ValueError for a gradient of another shape than its parameter (case 9)."""
+        for name, parameter in self.parameters.items():
             if parameter.grad is None:
                 parameter.buffer[...] = 0
             elif parameter.grad is not parameter.buffer:
+                if parameter.grad.shape != parameter.shape:
+                    raise ValueError(f"{name} has shape {parameter.shape}, but its grad was set to an array of shape "
+                                     f"{parameter.grad.shape}: they must be equal")
                 parameter.buffer[...] = parameter.grad
         return self.grad
 

@@ -66,7 +66,7 @@ class Run:
             if result is None:
                 finished = False
                 break
-            if self.due(train.log_every) or trainer.step == train.max_steps:
+            if self.due(train.log_every) or trainer.step in (1, train.max_steps):
                 self.log(*trainer.read(*result))
             if self.due(train.eval_every) and trainer.step < train.max_steps:
                 self.validate()

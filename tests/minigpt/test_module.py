@@ -127,6 +127,15 @@ def test_a_gradient_that_somebody_put_in_place_is_used():
     np.testing.assert_array_equal(to_host(flat.view(flat.gradient(), "first")), 2 * to_host(model.first.data))
 
 
+@pytest.mark.parametrize("shape", [(4, 4, 3), (1, 3), (3,), ()])
+def test_case_9_a_gradient_of_another_shape_is_refused_also_where_it_would_broadcast(shape):
+    model = initialize(Tied(), 1)
+    flat = flatten(model)
+    model.first.grad = Tensor(np.ones(shape, "f")).data
+    with pytest.raises(ValueError, match=r"first has shape \(4, 3\), but its grad was set to an array of shape"):
+        flat.gradient()
+
+
 def test_flatten_refuses_a_model_of_two_precisions_and_an_empty_one():
     model = initialize(Tied(), 1)
     model.first.data = model.first.data.astype("float64")
