@@ -67,7 +67,8 @@ def test_debug_mode_names_the_step_the_op_and_the_layer():
     trainer.train_step()
     trainer.model.blocks[1].feed_forward.up.weight.data[:] = 1e30
     trainer.model.blocks[1].feed_forward.down.weight.data[:] = 1e30
-    with np.errstate(all="ignore"), pytest.raises(NotFinite, match=r"step 1: [\w ]+ produced NaN .*in layer blocks.1.feed"):
+    message = r"step 1: [\w ]+ produced NaN .*in layer blocks.1.feed"
+    with np.errstate(all="ignore"), pytest.raises(NotFinite, match=message):
         trainer.train_step()
 
 
