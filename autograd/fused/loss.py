@@ -11,7 +11,7 @@ from autograd.tape import accelerates
 
 def _takes(logits, targets, *, total=None, ignore=-1):
     return (contiguous(logits) and logits.ndim >= 2 and type(targets) is np.ndarray
-            and targets.shape == logits.shape[:-1] and not isinstance(total, np.ndarray))
+            and targets.dtype.kind == "i" and targets.shape == logits.shape[:-1] and not isinstance(total, np.ndarray))
 
 
 @accelerates(cross_entropy, when=_takes, consumes=True)
