@@ -60,6 +60,11 @@ __all__ = [
 REGISTRY = {name: globals()[name] for name in __all__ if name != "REGISTRY"}
 
 
+def _no_host_array(x, *_, **__):
+    """numpy.asarray(tensor) would otherwise build an array of Tensors, element by element."""
+    raise TypeError("a Tensor is no NumPy array: x.numpy() gives its values, x.data its array")
+
+
 def _swapped(f):
     return lambda x, other: f(other, x)
 
@@ -76,7 +81,7 @@ METHODS = {
     "__neg__": neg, "__pos__": lambda x: x, "__abs__": abs,
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": equal, "__ne__": not_equal, "__hash__": object.__hash__,
-    "__int__": lambda x: int(x.data),
+    "__int__": lambda x: int(x.data), "__array__": _no_host_array,
     "__getitem__": lambda x, index: getitem(x, index=without_tensors(index)),
     "T": property(permute),
     "reshape": _of_sizes(reshape), "permute": _of_sizes(permute), "broadcast_to": _of_sizes(broadcast_to),

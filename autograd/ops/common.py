@@ -116,7 +116,7 @@ def checked_indices(ids, size, what, ignore=None):
     if outside.any():
         raise IndexError(f"{what}: id {ids[outside][0]} is out of range for size {size}: "
                          f"expected 0 <= id < {size}" + (f" or {ignore}" if ignore is not None else ""))
-    return to_device(ids)
+    return to_device(ids.astype("int64") if ids.dtype.kind == "u" else ids)      # unsigned has no -1 to ignore
 
 
 def exponentials(x, axis):
@@ -127,7 +127,7 @@ def exponentials(x, axis):
     if count(x, axis) == 0:
         return x, x.sum(axis, keepdims=True)
     top = x.max(axis, keepdims=True)
-    top = xp.where(top == -xp.inf, 0, top)
+    top = xp.where(xp.isinf(top), 0, top)
     return xp.exp(x - top), top
 
 

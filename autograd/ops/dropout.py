@@ -13,5 +13,9 @@ def dropout(x, p, keep):
     keep = to_device(keep)
     if keep.dtype != bool:
         raise TypeError(f"dropout: keep must be booleans, got {keep.dtype}")
+    if keep.shape != x.shape:
+        raise ValueError(f"dropout: keep has shape {keep.shape}, x {x.shape}: they must be equal")
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p={p}, expected a probability, 0 <= p <= 1")
     factor = 1 / (1 - p) if p < 1 else 1                    # with p = 1 nothing is kept
     return xp.where(keep, x * factor, 0), lambda dy: xp.where(keep, dy * factor, 0)

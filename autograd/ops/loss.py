@@ -1,7 +1,7 @@
 """Losses: sums over what counts, divided by a global count, in every layout (CASES 47, 51)."""
 
 from autograd.backend import is_array, xp
-from autograd.ops.common import checked_indices, exponentials, flat
+from autograd.ops.common import alike, checked_indices, exponentials, flat, like, unbroadcast
 from autograd.tape import op
 
 
@@ -54,11 +54,12 @@ def mse(x, y, *, total=None):
     """
     if x.shape != y.shape:
         raise ValueError(f"mse: shapes {x.shape} and {y.shape} must be equal: broadcasting would add up pairs")
-    difference = x - y
-    divisor = _divisor(x.size if total is None else total, x.dtype)
+    (p, q), of_x, of_y = alike(x, y), like(x), like(y)
+    difference = p - q
+    divisor = _divisor(difference.size if total is None else total, difference.dtype)
 
     def backward(dloss):
         dx = difference * (2 / divisor * dloss)
-        return dx, -dx
+        return unbroadcast(dx, of_x), of_y and unbroadcast(-dx, of_y)
 
     return (difference * difference).sum() / divisor, backward

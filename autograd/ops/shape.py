@@ -107,6 +107,7 @@ def _part_on_device(part, size):
 @op
 def concat(tensors, axis=0):
     """The tensors one after the other along an axis that exists            dx_i = its part of dy"""
+    _check_list("concat", tensors)
     sizes = [x.shape[axis] for x in tensors]
     return xp.concatenate(tensors, axis), lambda dy: [part.copy() for part in _parts(dy, sizes, axis)]
 
@@ -114,8 +115,14 @@ def concat(tensors, axis=0):
 @op
 def stack(tensors, axis=0):
     """The tensors one after the other along a new axis                     dx_i = its slice of dy"""
+    _check_list("stack", tensors)
     sizes = [1] * len(tensors)
     return xp.stack(tensors, axis), lambda dy: [part.squeeze(axis).copy() for part in _parts(dy, sizes, axis)]
+
+
+def _check_list(name, tensors):
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        raise TypeError(f"{name}: expected a list of one or more tensors, got {tensors!r:.60}")
 
 
 @shares("y")
@@ -141,7 +148,7 @@ def _sizes(total, parts):
         if parts < 1 or total % parts:
             raise ValueError(f"split: an axis of size {total} cannot be cut into {parts} equal parts: give the sizes")
         return [total // parts] * parts
-    if sum(parts) != total:
+    if sum(parts) != total or min(parts, default=0) < 0:
         raise ValueError(f"split: sizes {list(parts)} add up to {sum(parts)}, the axis has {total}")
     return list(parts)
 

@@ -70,6 +70,11 @@ def test_reversed_operators_with_host_numbers_of_numpy():
         same(y, [6], "float32")
 
 
+def test_numpy_does_not_take_a_tensor_apart_element_by_element():
+    with pytest.raises(TypeError, match=r"x\.numpy\(\) gives its values"):
+        np.asarray(normal(3))
+
+
 def test_a_host_array_joins_only_where_the_device_is_the_host():
     x, array = leaf([2.0]), np.array([3.0], "float32")
     if is_array(array):

@@ -27,6 +27,13 @@ def test_the_stream_keeps_the_mean():
     assert abs(float(y.mean()) - 1) < 0.01           # four standard deviations
 
 
+@pytest.mark.parametrize("p, shape, words", [(1.5, (2,), "expected a probability"), (-0.1, (2,), "probability"),
+                                             (0.5, (3, 2), r"keep has shape \(3, 2\), x \(2,\)")])
+def test_probabilities_and_masks_that_do_not_fit_are_refused(p, shape, words):
+    with pytest.raises(ValueError, match=words):
+        ops.dropout(normal(2), p, np.ones(shape, bool))
+
+
 def test_a_mask_of_numbers_is_refused():
     with pytest.raises(TypeError, match="keep must be booleans"):
         ops.dropout(normal(2), 0.5, xp.ones(2, xp.float32))

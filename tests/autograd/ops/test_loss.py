@@ -72,6 +72,20 @@ def test_targets_of_another_shape_or_kind_are_refused():
         ops.cross_entropy(normal(2, 3), np.array([0.0, 1.0]))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint64"])
+def test_targets_of_any_integer_type_may_be_counted(dtype):
+    x = normal(2, 3)
+    a, b = (ops.cross_entropy(x, np.array([2, 0], t)) for t in (dtype, "int64"))
+    same(a, host(b))
+
+
+def test_mse_of_integers_stays_float32():
+    x = normal(3)
+    loss = ops.mse(x, to_device(np.array([0, 1, 2])))
+    loss.backward()
+    assert loss.dtype == x.grad.dtype == xp.float32
+
+
 def test_mse_refuses_to_broadcast():
     with pytest.raises(ValueError, match="must be equal"):
         ops.mse(normal(3, 1), normal(3))

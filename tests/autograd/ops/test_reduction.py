@@ -58,6 +58,10 @@ def test_logsumexp_of_nothing_visible_is_minus_infinity_with_zero_gradient():
     same(x.grad, [[0, 0], [1, 0]])
 
 
+def test_logsumexp_of_infinity_is_infinity():
+    same(ops.logsumexp(leaf([np.inf, 0.0])), np.inf)
+
+
 @pytest.mark.parametrize("op", [ops.sum, ops.mean, ops.var])
 @pytest.mark.parametrize("shape, axis", [((0,), None), ((0, 3), 0), ((2, 0), 1), ((2, 0, 3), (1, 2))])
 def test_case_42_reductions_of_nothing_are_zero_and_have_gradients(op, shape, axis):

@@ -62,7 +62,8 @@ def test_split_gives_zero_to_a_part_that_nobody_used():
     same(x.grad, np.repeat([1.0, 0, 2], [1, 2, 2])[:, None] * np.ones(2))
 
 
-@pytest.mark.parametrize("parts, words", [(3, "equal parts"), ([1, 1], "add up to 2, the axis has 4"), (0, "equal")])
+@pytest.mark.parametrize("parts, words", [(3, "equal parts"), ([1, 1], "add up to 2, the axis has 4"), (0, "equal"),
+                                          ([5, -1], "add up to 4")])
 def test_split_says_what_does_not_fit(parts, words):
     with pytest.raises(ValueError, match=words):
         ops.split(normal(4, 2), parts)
@@ -75,6 +76,13 @@ def test_concat_and_stack_take_arrays_among_tensors():
     x.grad = None
     (ops.stack([constant, x]) * 3).sum().backward()
     same(x.grad, [3, 3])
+
+
+@pytest.mark.parametrize("join", [ops.concat, ops.stack])
+def test_joining_takes_a_list(join):
+    for wrong in (normal(3, 2), []):
+        with pytest.raises(TypeError, match="expected a list of one or more tensors"):
+            join(wrong)
 
 
 def test_reshape_takes_sizes_or_a_shape():
