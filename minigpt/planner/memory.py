@@ -3,7 +3,6 @@
 from minigpt.planner.parameters import count
 
 WIDTH = {"float32": 4, "float64": 8}            # bytes
-MOMENTS = {"adamw": 2, "sgd": 1}
 RUNTIME = 100e6                                 # bytes: Python, NumPy, HDF5 and MPI, before the first array is made
 BLOCK = 128                                     # queries whose scores attention keeps together
 
@@ -16,10 +15,15 @@ def memory(config):
     return {
         "weights": weights,
         "gradients": weights,
-        "moments": MOMENTS[config.optim.name] * weights,
+        "moments": moments(config.optim) * weights,
         "activations": int(tokens * (model.n_layers * kept(model) + passing(model)) * width),
         "Python and libraries": RUNTIME,
     }
+
+
+def moments(optim):
+    """How many numbers the optimizer keeps for each weight."""
+    return 2 if optim.name == "adamw" else int(optim.momentum > 0)
 
 
 def kept(model):
