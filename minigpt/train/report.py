@@ -54,7 +54,7 @@ def conclude(run):
                          f"{size(sum(planner.memory(run.config).values()))} was predicted")
     entry(say, "Checkpoint", str(run.saved))
     entry(say, "Metrics", str(run.metrics.path))
-    entry(say, "Go on", command("generate", "--checkpoint", str(run.folder), "--prompt", "The "),
+    entry(say, "Go on", command("generate", "--checkpoint", str(run.folder), "--prompt", a_word(trainer.corpus)),
           resume(run, f"train.max_steps={2 * run.config.train.max_steps}"))
 
 
@@ -98,6 +98,11 @@ def say_traffic(trainer, say):
     n = trainer.group.size
     entry(say, "Sent", f"{sent:,} bytes ({size(sent)}) of gradients by each rank in the ring all-reduce; "
                        f"2 M (N-1)/N for N = {n} is {formula:,.0f}")
+
+
+def a_word(corpus):
+    """Something that the vocabulary can spell, to begin with: the first word of the training text."""
+    return " ".join(corpus.tokenizer.decode(corpus.train[:40]).split()[:1])
 
 
 def peak_memory():
