@@ -37,9 +37,12 @@ def describe(step, rank):
             f"gets chunk {step.recv} from {letter(step.source).upper()} and {verb}")
 
 
-def add_up(group, length=20):
-    """Run it: (the sum, bytes that left this rank, what the formula says). Rank r holds (r + 1) * [0, 1, 2, ...]."""
-    mine = (group.rank + 1) * np.arange(length, dtype=np.float64)
+def add_up(group, chunk=5):
+    """Run it with chunks of 5 numbers: (the sum, bytes that left this rank, what the formula says).
+
+    Rank r holds (r + 1) * [0, 1, 2, ...].
+    """
+    mine = (group.rank + 1) * np.arange(chunk * group.size, dtype=np.float64)
     total = group.all_reduce(mine, algorithm="ring_all_reduce")
     return total, group.ledger["all_reduce"].sent, traffic.ring_per_rank(mine.nbytes, group.size)
 

@@ -90,6 +90,8 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100, help="of training for each variant (default 100)")
     arguments = parser.parse_args(argv)
+    if arguments.steps < 1:
+        parser.error(f"--steps {arguments.steps}: at least 1, to have a loss to compare")
     print("The op and the layer keep their contracts. Without its factor 2 the op is refused:")
     print("".join(f"  {line}\n" for line in check().splitlines()))
     text = corpus.prepare("python-docs", progress=print)

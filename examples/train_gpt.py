@@ -49,12 +49,13 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="python-docs", help="a name that `python -m data list` knows, or a path")
     parser.add_argument("--steps", type=int, default=300, help="default 300")
-    parser.add_argument("--prompt", default="\n", help="what the sample begins with (default: a new line)")
+    parser.add_argument("--prompt", default="", help="what the sample begins with (default: the first character of "
+                        "the validation text)")
     arguments = parser.parse_args(argv)
     group = comm.world()
     say = print if group.rank == 0 else lambda line: None
     text = corpus.prepare(arguments.corpus, progress=say)
-    prompt = text.tokenizer.encode(arguments.prompt).tolist()       # refused now, if it will be, not after training
+    prompt = text.tokenizer.encode(arguments.prompt) if arguments.prompt else text.validation[:1]
     config = Model(d_model=64, n_layers=2, n_heads=4, context=64, vocab_size=text.vocab_size)
     say(f"{text.describe()}; {group.size} rank(s)")
     model = train(group, text, config, arguments.steps, say)

@@ -53,8 +53,8 @@ def test_fact_36_the_ring_takes_less_than_twice_the_time_to_send_once():
 
 def test_fact_34_the_bytes_that_leave_a_rank_are_those_of_the_formula():
     for total, sent, formula in comm.run(5, example.add_up):
-        np.testing.assert_array_equal(total, 15 * np.arange(20))
-        assert sent == formula == 2 * 160 * 4 / 5
+        np.testing.assert_array_equal(total, 15 * np.arange(25))
+        assert sent == formula == 2 * 200 * 4 / 5
 
 
 def test_fact_38b_one_two_three_on_two_ranks():

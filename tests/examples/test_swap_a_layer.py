@@ -24,6 +24,11 @@ def test_one_line_swaps_every_norm(name, norm):
     assert [type(n) for n in norms] == [norm] * 5
 
 
+def test_no_steps_are_refused():
+    with pytest.raises(AssertionError, match="at least 1"):
+        run("swap_a_layer.py", "--steps", 0)
+
+
 def test_it_trains_every_variant(tmp_path_factory):
     said = run("swap_a_layer.py", "--steps", 3, MINIGPT_CACHE=str(tmp_path_factory.mktemp("cache")))
     numbers = {name: int(said.split(f"\n{name} ")[1].split()[0].replace(",", "")) for name in example.VARIANTS}

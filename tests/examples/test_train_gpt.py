@@ -27,6 +27,12 @@ def test_it_learns_a_text_and_writes_it(text, tmp_path):
     assert "\nthe cat" in said
 
 
+def test_without_a_prompt_any_text_will_do(tmp_path):
+    path = tmp_path / "no-line-ends.txt"
+    path.write_text("abcd" * 300, encoding="utf-8")
+    assert run("train_gpt.py", "--corpus", path, "--steps", 1, MINIGPT_CACHE=str(tmp_path)).count("loss") == 2
+
+
 @pytest.mark.mpi
 def test_two_ranks_print_once(text, tmp_path):
     ended = mpirun(2, "examples/train_gpt.py", "--corpus", text, "--steps", 26, MINIGPT_CACHE=str(tmp_path))
