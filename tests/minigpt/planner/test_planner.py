@@ -38,7 +38,8 @@ def test_the_count_is_the_models_own(changes):
 
 
 @pytest.mark.parametrize("words, moments", [
-    ((), 2), (("train.dtype=float64",), 2), (("optim.name=sgd",), 1), (("optim.name=sgd", "optim.momentum=0"), 0)], ids=str)
+    ((), 2), (("train.dtype=float64",), 2), (("optim.name=sgd",), 1),
+    (("optim.name=sgd", "optim.momentum=0"), 0)], ids=str)
 def test_weights_gradients_and_moments_are_predicted_to_the_padding(words, moments):
     trainer = Trainer(tiny.config(*words), tiny.corpus(), comm.world())
     predicted, flat = memory(trainer.config), trainer.optimizer.flat
