@@ -5,6 +5,12 @@
     check_op(op, inputs, reference)     the contract that every op keeps, for someone who writes a new one
     check_layer(layer, inputs)          the same for a layer and its parameters
 
+    @op
+    def cube(x):
+        return x * x * x, lambda dy: 3 * x * x * dy
+
+    check_op(cube, [numpy.random.standard_normal((3, 4))], reference=lambda x: x**3, empty=[numpy.zeros((0, 4))])
+
 Each raises GradientError or ContractError, both AssertionErrors, and names input, numbers and remedy.
 """
 
