@@ -6,6 +6,7 @@ refers to its base), so whatever a user still holds, logits, micro-batches in fl
 gradient's closure, is never handed out twice.  In steady state nothing large is allocated.
 """
 
+import mmap
 from math import prod
 from sys import getrefcount
 
@@ -14,9 +15,18 @@ import numpy as np
 from autograd.rank import rank
 
 SMALL = 1 << 14             # bytes; below, malloc is quicker than looking for a free block
-LINE, PAGE = 64, 4096
+LINE, PAGE = 64, 4096       # bytes
+SLAB = 1 << 25              # bytes that are mapped at a time
 _holder = [object()]
 FREE = getrefcount(_holder[0]) + 1         # held by its list and getrefcount's argument, and by the table
+
+
+def _mapped(size):
+    """Fresh memory, in large pages where the system has them: a pass over a tile then misses no page table."""
+    memory = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
 
 class Arena:
@@ -28,6 +38,7 @@ class Arena:
         self.start = {}         # id of a block -> (block, offset of its first aligned byte)
         self.scratch = {}       # slot -> the array that every twin uses as its scratch number `slot`
         self.bytes = 0
+        self.slab, self.used = None, SLAB
 
     def empty(self, shape, dtype):
         """An uninitialised C-contiguous array, 64-byte aligned.
@@ -49,13 +60,21 @@ class Arena:
         return self._grow(blocks, size, shape, dtype)
 
     def _grow(self, blocks, size, shape, dtype):
-        block = np.empty(size + 2 * PAGE, np.uint8)
-        offset = -block.ctypes.data % PAGE + len(self.start) * 17 * LINE % PAGE
+        block, offset = self._block(-(-size // PAGE) * PAGE + PAGE), len(self.start) * 17 * LINE % PAGE
         blocks.append(block)
         self.start[id(block)] = (block, offset)
         self.bytes += block.nbytes
         self.last[size] = len(blocks) - 1
         return np.ndarray(shape, dtype, block, offset)
+
+    def _block(self, length):
+        """`length` bytes of a slab, or of a mapping of their own if they are many."""
+        if length > SLAB // 8:
+            return np.frombuffer(_mapped(length), np.uint8)
+        if self.used + length > SLAB:
+            self.slab, self.used = _mapped(SLAB), 0
+        self.used += length
+        return np.frombuffer(self.slab, np.uint8, length, self.used - length)
 
     def owns(self, block):
         return id(block) in self.start
