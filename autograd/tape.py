@@ -120,7 +120,7 @@ def op(function):
             return _several(name, parents, backward, y, body.overwrites)
         if type(y) is not ndarray:
             y = xp.asarray(y)
-        if parents is None:
+        if parents is None or y.dtype.kind != "f":
             return _result(y, None)
         return _result(y, (Node(name, parents, backward, ((y.shape, y.dtype),), body.overwrites), 0))
 

@@ -123,6 +123,17 @@ def test_what_needs_no_gradient_is_not_recorded():
     assert constant.grad is None
 
 
+def test_case_16_integer_results_are_detached():
+    @op
+    def rounded(x):
+        return x.astype(xp.int64), lambda dy: None
+
+    y = rounded(leaf([1.5]))
+    assert not y.requires_grad and y.origin is None
+    with pytest.raises(RuntimeError, match="its dtype is int64"):
+        y.backward()
+
+
 # ------------------------------------------------------------------------------------ mistakes
 
 def test_case_4_a_second_backward_doubles_the_leaf_or_is_a_clear_error():
