@@ -55,4 +55,4 @@ class Inputs:
 
 def _is_floating(x):
     array = x.data if isinstance(x, Tensor) else x
-    return (is_array(array) or isinstance(array, numpy.ndarray)) and array.dtype.kind == "f"
+    return (is_array(array) or isinstance(array, (numpy.ndarray, numpy.generic))) and array.dtype.kind == "f"

@@ -60,6 +60,18 @@ __all__ = [
 REGISTRY = {name: globals()[name] for name in __all__ if name != "REGISTRY"}
 
 
+def _iterate(x):
+    """Along the first axis."""
+    if x.ndim == 0:
+        raise TypeError("a Tensor without axes cannot be iterated over: x.item() gives its value")
+    return (x[i] for i in range(len(x)))
+
+
+def _format(x, spec):
+    """f"{loss:.3f}" formats the value of a Tensor of one element."""
+    return format(x.item(), spec) if spec and x.size == 1 else object.__format__(x, spec)
+
+
 def _no_host_array(x, *_, **__):
     """numpy.asarray(tensor) would otherwise build an array of Tensors, element by element."""
     raise TypeError("a Tensor is no NumPy array: x.numpy() gives its values, x.data its array")
@@ -82,6 +94,7 @@ METHODS = {
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": equal, "__ne__": not_equal, "__hash__": object.__hash__,
     "__int__": lambda x: int(x.data), "__array__": _no_host_array,
+    "__iter__": _iterate, "__format__": _format,
     "__getitem__": lambda x, index: getitem(x, index=without_tensors(index)),
     "T": property(permute),
     "reshape": _of_sizes(reshape), "permute": _of_sizes(permute), "broadcast_to": _of_sizes(broadcast_to),

@@ -63,10 +63,14 @@ def einsum(subscripts, *tensors):
     The gradient of an operand is an einsum too: exchange its subscripts with those of y.
     """
     terms, output, extra, sizes = plan(subscripts, tensors)
-    operands = [*tensors, *(xp.eye(n, dtype=tensors[0].dtype) for n in extra)]
+    dtype = next((x.dtype for x in tensors if x.dtype.kind == "f"), tensors[0].dtype)
+    operands = [x.astype(dtype) if x.dtype.kind in "iub" else x for x in tensors]
+    operands += [xp.eye(n, dtype=dtype) for n in extra]
+    wanted = [like(x) for x in tensors]
 
     def backward(dy):
-        return None, *(_of_operand(i, dy, terms, output, operands, sizes) for i in range(len(tensors)))
+        return None, *(form and unbroadcast(_of_operand(i, dy, terms, output, operands, sizes), form)
+                       for i, form in enumerate(wanted))
 
     return xp.einsum(",".join(terms) + "->" + output, *operands), backward
 
@@ -78,5 +82,4 @@ def _of_operand(i, dy, terms, output, operands, sizes):
     lonely = "".join(letter for letter in terms[i] if letter not in known)
     ones = xp.ones([sizes[letter] for letter in lonely], dy.dtype)
     left = [output, *(terms[j] for j in others), lonely]
-    dx = xp.einsum(",".join(left) + "->" + terms[i], dy, *(operands[j] for j in others), ones)
-    return unbroadcast(dx, like(operands[i]))
+    return xp.einsum(",".join(left) + "->" + terms[i], dy, *(operands[j] for j in others), ones)

@@ -70,6 +70,14 @@ def test_reversed_operators_with_host_numbers_of_numpy():
         same(y, [6], "float32")
 
 
+def test_a_loss_can_be_formatted_and_not_iterated_over():
+    loss = leaf(2.5)
+    assert f"{loss:.2f}" == "2.50" and "Tensor" in f"{loss}"
+    with pytest.raises(TypeError, match="cannot be iterated over"):
+        list(loss)
+    assert [float(x) for x in leaf([1.0, 2.0])] == [1, 2]
+
+
 def test_numpy_does_not_take_a_tensor_apart_element_by_element():
     with pytest.raises(TypeError, match=r"x\.numpy\(\) gives its values"):
         np.asarray(normal(3))

@@ -140,6 +140,7 @@ def test_every_broken_promise_is_caught(function, words, inputs, kind, keywords)
 
 
 def test_an_honest_op_passes_everything():
+    check_op(ops.mul, [np.float64(2), array(3)], np.multiply)
     check_op(honest, [array(3, 4), array(3, 4)], np.multiply, empty=[np.zeros((0, 4)), np.zeros((0, 4))])
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from autograd import Deferred, formulas_only, ops
+from autograd.backend import to_device
 from autograd.tape import backpropagate
 from tests.autograd.leaves import host, normal, same
 
@@ -51,6 +52,14 @@ def test_case_42_linear_of_no_rows_gives_zero_gradients():
 def test_einsum_says_which_subscript_does_not_fit(subscripts, shapes, words):
     with pytest.raises(ValueError, match=words):
         ops.einsum(subscripts, *(normal(*shape) for shape in shapes))
+
+
+def test_integers_in_a_product_keep_float32():
+    x, ints = normal(3), to_device(np.array([1, 2, 0]))
+    for y in (ops.einsum("i,i", x, ints), ops.matmul(x, ints)):
+        x.grad = None
+        y.backward()
+        same(x.grad, [1, 2, 0], "float32")
 
 
 def test_einsum_stretches_axes_of_size_one():
