@@ -3,7 +3,7 @@
 from math import pi, sqrt
 
 from autograd.backend import xp
-from autograd.ops.common import all_but_last
+from autograd.ops.common import flat
 from autograd.ops.special import erf, sigmoid_of
 from autograd.tape import op
 
@@ -77,7 +77,7 @@ def bias_gelu(x, bias):
 
     def backward(dy):
         dx = gelu_backward(dy)
-        return dx, lambda: dx.sum(all_but_last(dx))
+        return dx, lambda: flat(dx).sum(0)
 
     return y, backward
 

@@ -54,7 +54,8 @@ def unbroadcast(dy, form):
         return None
     shape, dtype = form
     if dy.shape != shape:
-        dy = dy.sum(tuple(range(dy.ndim - len(shape))))
+        if dy.ndim > len(shape):
+            dy = dy.sum(tuple(range(dy.ndim - len(shape))))
         stretched = tuple(i for i, n in enumerate(shape) if n == 1 and dy.shape[i] != 1)
         if stretched:
             dy = dy.sum(stretched, keepdims=True)
@@ -72,11 +73,6 @@ def flat(x):
     for n in x.shape[:-1]:
         rows *= n
     return x.reshape(rows, x.shape[-1])
-
-
-def all_but_last(x):
-    """The axes over which a parameter along the last axis is shared."""
-    return tuple(range(x.ndim - 1))
 
 
 def spread(dy, shape, axis, keepdims):

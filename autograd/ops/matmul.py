@@ -80,6 +80,6 @@ def _of_operand(i, dy, terms, output, operands, sizes):
     others = [j for j in range(len(operands)) if j != i]
     known = set(output).union(*(terms[j] for j in others))
     lonely = "".join(letter for letter in terms[i] if letter not in known)
-    ones = xp.ones([sizes[letter] for letter in lonely], dy.dtype)
+    ones = xp.ones(tuple(sizes[letter] for letter in lonely), dy.dtype)
     left = [output, *(terms[j] for j in others), lonely]
     return xp.einsum(",".join(left) + "->" + terms[i], dy, *(operands[j] for j in others), ones)

@@ -5,7 +5,7 @@ direction of n out of x, so backward takes the same directions out of h.
 """
 
 from autograd.backend import xp
-from autograd.ops.common import all_but_last, shares
+from autograd.ops.common import flat, shares
 from autograd.tape import op
 
 
@@ -26,7 +26,7 @@ def _rescale(x, eps):
 
 def _of_parameters(dy, n, bias):
     """dg = sum dy n   db = sum dy, over all but the last axis, lazy"""
-    dgain, dbias = lambda: (dy * n).sum(all_but_last(n)), lambda: dy.sum(all_but_last(n))
+    dgain, dbias = lambda: flat(dy * n).sum(0), lambda: flat(dy).sum(0)
     return (dgain,) if bias is None else (dgain, dbias)
 
 
@@ -106,6 +106,8 @@ def batch_norm(x, gain, bias, eps=1e-5, axis=1):
     -> (y, mean, var): the statistics of this batch, (C,), for a running average.  All three have gradients:
     dx = (h - mean(h) - n mean(h n)) / sqrt(var + eps) + dmean / N + dvar 2 (x - mean) / N
     """
+    if x.ndim < 2:
+        raise ValueError(f"batch_norm: expected rows and channels, got {x.shape}")
     axis %= x.ndim
     others = tuple(i for i in range(x.ndim) if i != axis)
     column = tuple(-1 if i == axis else 1 for i in range(x.ndim))           # (C,) against x

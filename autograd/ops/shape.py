@@ -168,6 +168,6 @@ def pad(x, widths, value=0):
     if len(widths) != x.ndim:
         raise ValueError(f"pad: {len(widths)} widths for {x.ndim} axes: give (before, after) for each")
     inner = tuple(slice(before, before + n) for (before, _), n in zip(widths, x.shape))
-    y = xp.full([sum(w) + n for w, n in zip(widths, x.shape)], value, x.dtype)
+    y = xp.full(tuple(sum(w) + n for w, n in zip(widths, x.shape)), value, x.dtype)
     y[inner] = x
     return y, lambda dy: dy[inner].copy()
