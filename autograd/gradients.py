@@ -61,11 +61,17 @@ def _add_to_buffer(leaf, gradient):
 class Deferred(list):
     """A sink that keeps lazy gradients of leaves for later: the W of zero-bubble pipelines.
 
-    `run()` computes and adds them, in the order in which they were met.
+    at_once   leaves whose gradients are wanted at once, lazy or not: a stage's inputs, for which the
+              stage before waits
+    `run()` computes and adds the others, in the order in which they were met.
     """
 
+    def __init__(self, at_once=()):
+        super().__init__()
+        self.at_once = frozenset(at_once)
+
     def __call__(self, leaf, gradient):
-        if callable(gradient):
+        if callable(gradient) and leaf not in self.at_once:
             self.append((leaf, gradient))
         else:
             add_to_leaf(leaf, gradient)
@@ -81,7 +87,7 @@ class Accumulation:
 
     def __init__(self, parameters, backwards, on_complete):
         self.parameters, self.backwards, self.on_complete = list(parameters), backwards, on_complete
-        self.owed, self.complete = {}, set()
+        self.owed, self.complete, self.announced = {}, set(), frozenset(self.parameters)
 
     def begin(self, uses):
         if self.backwards == 0:
@@ -106,7 +112,7 @@ class Accumulation:
             self._fire(leaf)
 
     def _fire(self, leaf):
-        if leaf not in self.complete:
+        if leaf in self.announced and leaf not in self.complete:
             self.complete.add(leaf)
             if self.on_complete is not None:
                 self.on_complete(leaf)
@@ -116,7 +122,7 @@ class Accumulation:
 def accumulation(parameters, backwards=1, on_complete=None):
     """Announce how many backwards make one step, and hear of every leaf whose gradient is complete.
 
-    parameters   the leaves, in the order in which unused ones are reported at the end
+    parameters   the leaves to hear of, in the order in which unused ones are reported at the end
     backwards    number of backward calls (micro-batches) of this step
     on_complete  on_complete(leaf), when the last use of the leaf in the last backward was added;
                  a leaf that the step did not use is reported at the end, its grad perhaps None
