@@ -29,9 +29,11 @@ def bias_gelu_tiled(x, bias, owned):
     slope = rows if owned else arena.empty(rows.shape)
     y = arena.empty(rows.shape)
     step = min(rows_per_tile(width), len(rows))
-    biases = spread(0, bias, step)
+    biases, room = spread(0, bias, step), [scratch(k, step * width).reshape(step, width) for k in (1, 2, 3)]
     for i in range(0, len(rows), step):
-        _gelu_tile(rows[i:i + step], biases, y[i:i + step], slope[i:i + step])
+        if i + step > len(rows):
+            biases, room = first(biases, len(rows) - i), [each[:len(rows) - i] for each in room]
+        _gelu_tile(rows[i:i + step], biases, y[i:i + step], slope[i:i + step], *room)
 
     def backward(dy, owned):
         dy = np.ascontiguousarray(dy).reshape(rows.shape)
@@ -43,9 +45,8 @@ def bias_gelu_tiled(x, bias, owned):
     return y.reshape(shape), backward
 
 
-def _gelu_tile(x, biases, y, slope):
-    u, square, s = (scratch(k, x.size).reshape(x.shape) for k in (1, 2, 3))
-    np.add(x, first(biases, len(x)), out=u)
+def _gelu_tile(x, biases, y, slope, u, square, s):
+    np.add(x, biases, out=u)
     np.multiply(u, u, out=square)
     np.multiply(square, C1, out=s)
     np.add(s, C0, out=s)

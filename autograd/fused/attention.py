@@ -17,7 +17,7 @@ from autograd.fused.tiles import contiguous, ones, scratch
 from autograd.ops.attention import packed_attention
 from autograd.tape import accelerates
 
-BLOCK = 128                 # queries in a block, at least
+BLOCK = 64                  # queries in a block, at least
 SCORES = 1 << 17            # scores computed at a time: 512 KiB, a quarter of a 2 MiB cache
 
 

@@ -52,13 +52,16 @@ def _normalize(x, branch, gain, bias, eps):
     gains, biases = spread(0, gain, step), None if bias is None else spread(1, bias, step)
     branch = None if branch is None else branch.reshape(rows.shape)
     for i in range(0, count, step):
+        if i + step > count:
+            gains, biases = first(gains, count - i), None if bias is None else first(biases, count - i)
         tile = slice(i, i + step)
+        sums, normal, out = s[tile], n[tile], y[tile]
         if branch is not None:
-            np.add(rows[tile], branch[tile], out=s[tile])
-        _normalize_tile(s[tile], n[tile], scale[tile], eps)
-        np.multiply(n[tile], first(gains, min(step, count - i)), out=y[tile])
+            np.add(rows[tile], branch[tile], out=sums)
+        _normalize_tile(sums, normal, scale[tile], eps)
+        np.multiply(normal, gains, out=out)
         if bias is not None:
-            np.add(y[tile], first(biases, min(step, count - i)), out=y[tile])
+            np.add(out, biases, out=out)
     return s.reshape(x.shape), y.reshape(x.shape), (n, scale)
 
 
@@ -86,15 +89,17 @@ def _gradients(ds, dy, owned, gain, bias, n, scale):
     step = min(rows_per_tile(width), count)
     gains, mean_gain = spread(0, gain, step), gain * averaging(width)
     dgain, dbias = np.zeros((2, width), np.float32)
+    rows, h, t = ones(step), *[scratch(k, step * width).reshape(step, width) for k in (2, 3)]
     for i in range(0, count, step):
+        if i + step > count:
+            rows, h, t, gains = rows[:count - i], h[:count - i], t[:count - i], first(gains, count - i)
         tile = slice(i, i + step)
-        grad, m = dy[tile], min(step, count - i)
-        rows, h, t = ones(m), scratch(2, m * width).reshape(m, width), scratch(3, m * width).reshape(m, width)
+        grad = dy[tile]
         np.multiply(grad, n[tile], out=t)
         dgain += np.dot(rows, t)
         dbias += np.dot(rows, grad)
         along, mean = np.dot(t, mean_gain), np.dot(grad, mean_gain)
-        np.multiply(grad, first(gains, m), out=h)
+        np.multiply(grad, gains, out=h)
         np.subtract(h, mean[:, None], out=h)
         np.multiply(n[tile], along[:, None], out=t)
         np.subtract(h, t, out=h)
