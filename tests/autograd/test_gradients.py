@@ -166,7 +166,7 @@ def test_evaluation_inside_an_accumulation_does_not_count():
 
 def test_leaves_wanted_at_once_are_not_deferred():
     """A stage's input: the stage before waits for its gradient, however the op computes it."""
-    x, w = leaf(normal(4, 3)), leaf(normal(3, 2))
+    x, w = normal(4, 3), normal(3, 2)
     later = Deferred(at_once=[x])
     backpropagate(ops.linear(x, w).sum(), sink=later)
     assert x.grad is not None and w.grad is None
@@ -175,7 +175,7 @@ def test_leaves_wanted_at_once_are_not_deferred():
 
 
 def test_only_announced_leaves_are_reported():
-    x, w, heard = leaf(normal(4, 3)), leaf(normal(3, 2)), []
+    x, w, heard = normal(4, 3), normal(3, 2), []
     with accumulation([w], on_complete=heard.append):
         ops.linear(x, w).sum().backward()
     assert len(heard) == 1 and heard[0] is w
