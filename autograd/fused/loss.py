@@ -46,9 +46,10 @@ def _cross_entropy_tile(logits, targets, wanted, weight, gradient):
     """-> the sum of losses of a tile of rows; gradient := (softmax(logits) - one_hot(targets)) weight"""
     if wanted is not None:
         targets = np.where(wanted, targets, 0)
-    places = np.arange(0, gradient.size, gradient.shape[1]) + targets
-    flat = gradient.reshape(-1)
-    np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True), out=gradient)
+    starts, flat = np.arange(0, gradient.size, gradient.shape[1]), gradient.reshape(-1)
+    places = starts + targets
+    highest = logits.reshape(-1).take(starts + logits.argmax(axis=1))       # quicker than max in short rows
+    np.subtract(logits, highest[:, None], out=gradient)
     picked = flat.take(places)
     np.exp(gradient, out=gradient)
     sums = np.dot(gradient, ones(gradient.shape[1]))

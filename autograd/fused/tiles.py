@@ -15,6 +15,7 @@ from autograd.rank import rank
 FLOAT32 = np.dtype(np.float32)
 TILE = 1 << 15              # elements: 128 KiB, a sixteenth of a 2 MiB cache
 SMALL = 1 << 13             # elements that broadcasting costs less for than a copy
+UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def contiguous(*arrays):
