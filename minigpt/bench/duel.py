@@ -16,9 +16,10 @@ TOLERANCE = 2e-4            # relative, between two float32 implementations afte
 class Competitor:
     """A worker process: `losses` at the start, then `round(steps)` -> (seconds, peak bytes)."""
 
-    def __init__(self, who, case, weights):
-        self.who = who
-        command = [sys.executable, "-m", "minigpt.bench.worker", who, case.name, str(weights)]
+    def __init__(self, who, case, folder):
+        self.who, self.orders = who, Path(folder) / f"{who}.orders"
+        self.orders.touch()
+        command = [sys.executable, "-m", "minigpt.bench.worker", who, case.name, str(folder)]
         threads = case.threads if who == "ours" else case.threads * case.ranks
         environment = dict(os.environ)
         if who == "ours" and case.ranks > 1:
@@ -28,7 +29,7 @@ class Competitor:
                            MKL_NUM_THREADS=str(threads))
         environment.setdefault("MINIGPT_DEVICE", "cpu")
         environment.pop("OPENBLAS_CORETYPE", None)
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                                         env=environment)
         self.losses = self._answer()["losses"]
         self.seconds, self.peak = [], 0
@@ -47,14 +48,12 @@ class Competitor:
         return json.loads(line)
 
     def _order(self, steps):
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
+        with open(self.orders, "a") as file:
+            file.write(f"{steps}\n")
 
     def close(self):
-        """Tell the worker to end (mpirun does not hand on that its input was closed)."""
-        if self.process.poll() is None:
-            self._order(0)
-        self.process.stdin.close()
+        """Tell the worker to end, and see that it does."""
+        self._order(0)
         try:
             self.process.wait(30)
         finally:
@@ -64,9 +63,8 @@ class Competitor:
 def race(case, rounds, peer=True):
     """Race one case -> a dict of figures.  Raises RuntimeError if the two do not compute the same losses."""
     with tempfile.TemporaryDirectory() as folder:
-        weights = Path(folder) / "weights.npz"
-        ours = Competitor("ours", case, weights)
-        theirs = Competitor("torch", case, weights) if peer else None
+        ours = Competitor("ours", case, folder)
+        theirs = Competitor("torch", case, folder) if peer else None
         competitors = [c for c in (ours, theirs) if c]
         try:
             if theirs:

@@ -6,7 +6,7 @@ import numpy as np
 
 from autograd import ops
 from autograd.backend import to_device, to_host
-from minigpt.bench.worker import data, print_answer, read_order, run
+from minigpt.bench.worker import data, orders, print_answer, run
 from minigpt.config import Model
 from minigpt.flat import flatten
 from minigpt.models import GPT, MLP, Batch
@@ -52,24 +52,21 @@ class Ours:
         return loss.item()
 
 
-def compete(case, weights):
-    """Serve rounds alone, or on every rank of `mpirun`, where rank 0 listens and answers."""
+def compete(case, folder):
+    """Serve rounds alone, or on every rank of `mpirun`; rank 0 answers."""
+    given = orders(folder / "ours.orders")
     if case.ranks == 1:
-        run(Ours(case, weights).step, read_order, print_answer)
+        run(Ours(case, folder / "weights.npz").step, given, print_answer)
         return
     import comm
     from minigpt.parallel.data_parallel import DataParallel
     group = comm.world()
     if group.size != case.ranks:
         sys.exit(f"{case.name} is for {case.ranks} ranks, {group.size} came: start it with mpirun -n {case.ranks}")
-    ours = Ours(case, weights, group.rank)
+    ours = Ours(case, folder / "weights.npz", group.rank)
     ours.sync = DataParallel(group, ours.flat)
 
     def step():
         return float(group.all_reduce(np.array([ours.step()]))[0])
 
-    def order():
-        steps = np.array([read_order() if group.rank == 0 else 0])
-        return int(group.broadcast(steps)[0])
-
-    run(step, order, print_answer if group.rank == 0 else lambda answer: None)
+    run(step, given, print_answer if group.rank == 0 else lambda answer: None)
