@@ -10,6 +10,7 @@ from minigpt.errors import UserError
 from minigpt.generate import prompt_ids
 from minigpt.train import report
 from minigpt.train.corpus import prepare_corpus
+from minigpt.train.folder import claim, set_aside
 from minigpt.train.metrics import Metrics
 from minigpt.train.progress import Progress
 from minigpt.train.trainer import Trainer
@@ -41,11 +42,27 @@ class Run:
         self.prompt = self.config.sample.prompt or beginning(corpus)
         prompt_ids(corpus.tokenizer, self.prompt)           # a mistake in it is told now, not after the training
         report.introduce(self.trainer, self.say)
+        self.lock = claim(self.folder) if group.rank == 0 else None
+        try:
+            self.begin(resume)
+        except BaseException:
+            self.leave()
+            raise
+
+    def begin(self, resume):
         if resume:
             self.resume(checkpoint.find(self.folder))
-        elif group.rank == 0:
+        elif self.group.rank == 0:
             set_aside(self.folder, self.say)
-        self.metrics = Metrics(self.folder / "metrics.jsonl", self.trainer.step) if group.rank == 0 else None
+        step = self.trainer.step
+        self.metrics = None
+        if self.group.rank == 0:
+            self.metrics = Metrics(self.folder / "metrics.jsonl", step, end=step >= self.config.train.max_steps)
+
+    def leave(self):
+        """Let other runs into the folder."""
+        if self.lock:
+            self.lock.release()
 
     def resume(self, path):
         snapshot = self.trainer.resume(path)
@@ -58,6 +75,12 @@ class Run:
 
     def go(self):
         """Train until the last step, or until a rank is asked to stop; True if the run came to its end."""
+        try:
+            return self.train()
+        finally:
+            self.leave()
+
+    def train(self):
         trainer, train = self.trainer, self.config.train
         self.first, self.saved_step, finished = trainer.step, None, True
         self.stopwatch.restart()
@@ -134,13 +157,3 @@ class Stopwatch:
 def beginning(corpus):
     """A prompt where none was given: nothing, which stands for a new line, or if the text has none its first token."""
     return "" if corpus.tokenizer.id_of_newline is not None else corpus.tokenizer.decode(corpus.train[:1])
-
-
-def set_aside(folder, say):
-    """Give the folder of an earlier run the next free number, so that nothing of it is lost."""
-    if folder.exists():
-        number = 1
-        while (other := folder.with_name(f"{folder.name}.{number}")).exists():
-            number += 1
-        folder.rename(other)
-        say(f"The earlier run in {folder} is now in {other}.")
