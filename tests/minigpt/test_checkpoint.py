@@ -142,13 +142,17 @@ def test_the_same_step_can_be_saved_again(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["step-00000002"]
 
 
-def test_case_108_one_rank_writes(tmp_path):
+def test_cases_108_and_110_one_rank_writes_and_nothing_is_compressed(tmp_path):
+    import h5py
+
     def save(group):
         return trainer(group=group).save(tmp_path)
 
     paths = run(3, save)
     assert paths[1:] == [None, None]
     assert Snapshot(paths[0]).step == 2
+    with h5py.File(paths[0] / "shard-0000.h5") as file:
+        assert file["parameters/embedding.weight"].compression is None
 
 
 SAVE_FOR_EVER = """
