@@ -4,6 +4,7 @@ BLAS reads how many threads it may use when NumPy loads, so nothing that imports
 """
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -14,11 +15,15 @@ from minigpt.launch import STOP_SIGNALS, THREADS, cores
 
 LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"
 RANK = "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"
+NO_MEMORY = ("the memory does not suffice ({}): a smaller data.batch_size, model.context, model.d_model or "
+             "model.n_layers needs less, and train.accumulate makes up for small batches; how much is predicted stands "
+             "above")
 WAIT = 1.0                  # seconds in which rank 0 may say what every rank has to say
 
 
 def main(argv=None):
     """Run one command; returns its exit code. What the user can mend ends with one message and status 2."""
+    prepare_output()
     arguments = parser().parse_args(argv)
     if arguments.run is not launch:             # which shares the cores out among the ranks that it starts
         set_threads(os.environ)
@@ -28,10 +33,24 @@ def main(argv=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except (UserError, OSError) as error:       # OSError: no permission, no space
-        complain(error)
+        complain(NO_MEMORY.format(error) if getattr(error, "errno", 0) == errno.ENOMEM else error)
         sys.exit(2)                             # looked up now: while MPI runs, it also ends the other ranks
+    except MemoryError as error:
+        complain(NO_MEMORY.format(error))
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def prepare_output():
+    """A sample may hold characters that the terminal cannot show, and there may be no terminal or file at all: a run
+    does not end for that."""
+    for name in "stdout", "stderr":
+        stream = getattr(sys, name)
+        if stream is None:                      # minigpt train ... >&-
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  for good
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace" if name == "stderr" else "replace")
 
 
 def complain(error):
@@ -54,12 +73,21 @@ def first_of(names, environment):
     return next((environment[name] for name in names if name in environment), None)
 
 
+def choose_device():
+    """Load the array module that MINIGPT_DEVICE names; UserError if there is none."""
+    try:
+        import autograd.backend  # noqa: F401  chosen when it loads
+    except (ValueError, RuntimeError) as error:
+        raise UserError(str(error)) from None
+
+
 # ------------------------------------------------------------------------------------ commands
 
 def train(arguments):
     from minigpt import config
     settings = config.load(arguments.config, arguments.changes)
     stop = StopRequest().install()
+    choose_device()
     import comm
     from minigpt.train.run import Run
     words = [arguments.config, *arguments.changes]
@@ -67,12 +95,16 @@ def train(arguments):
 
 
 def evaluate(arguments):
+    choose_device()
     import comm
     from minigpt.train.report import evaluate_checkpoint
     evaluate_checkpoint(arguments.checkpoint, comm.world(), arguments.corpus)
 
 
 def generate(arguments):
+    if first_of(RANK, os.environ) not in (None, "0"):
+        return                                  # under mpirun one text is enough
+    choose_device()
     from minigpt.config import Sample
     from minigpt.generate import load_model, stream_text
     settings = Sample(arguments.prompt, arguments.tokens, arguments.temperature, arguments.top_k, arguments.seed)

@@ -40,6 +40,45 @@ def losses(folder):
     return [line["loss"] for line in lines if "loss" in line]
 
 
+# ------------------------------------------------------------------------------------ where output goes
+
+def test_a_run_ends_well_without_stdout_and_on_one_that_cannot_show_its_text(job, tmp_path):
+    words, environment = job
+    (tmp_path / "fox.txt").write_text("быстрая лиса " * 60 + "\n", encoding="utf-8")
+    for changes, close in (({"PYTHONIOENCODING": "ascii"}, ""), ({}, ">&-"), ({}, ">&- 2>&-")):
+        ended = subprocess.run(["sh", "-c", f'exec "$@" {close}', "sh", sys.executable, "-m", "minigpt.cli", *words],
+                               cwd=REPOSITORY, timeout=60, text=True, stdin=subprocess.DEVNULL, capture_output=True,
+                               env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment, **changes})
+        assert ended.returncode == 0, ended.stderr
+        assert list(checkpoint.steps(tmp_path / "runs" / "fox" / "checkpoints")) == [6]
+
+
+@pytest.mark.parametrize("device, message", [("nonsense", "expected one of auto, cpu, cuda, strict"),
+                                             ("CPU", "expected one of auto, cpu, cuda, strict")])
+def test_a_device_that_is_not_there_is_told_in_one_line(job, device, message):
+    words, environment = job
+    for command in (words, ["generate", "--checkpoint", "nowhere"], ["evaluate", "--checkpoint", "nowhere"]):
+        ended = minigpt(*command, MINIGPT_DEVICE=device, **environment)
+        assert ended.returncode == 2 and ended.stdout.count("\n") == 1 and message in ended.stdout
+
+
+@pytest.mark.parametrize("error", [MemoryError("no 8 TB"), OSError(12, "Cannot allocate memory")])
+def test_a_lack_of_memory_says_what_needs_less(monkeypatch, capsys, error):
+    def run(arguments):
+        raise error
+    monkeypatch.setattr(cli, "evaluate", run)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["evaluate", "--checkpoint", "x"])
+    message = capsys.readouterr().err
+    assert ended.value.code == 2 and "a smaller data.batch_size" in message and "Traceback" not in message
+
+
+def test_of_several_ranks_one_writes_the_text(monkeypatch, capsys):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "1")
+    assert cli.main(["generate", "--checkpoint", "nowhere"]) == 0
+    assert capsys.readouterr().out == ""
+
+
 # ------------------------------------------------------------------------------------ help and mistakes
 
 @pytest.mark.parametrize("command", COMMANDS)
