@@ -12,6 +12,8 @@ from pathlib import Path
 
 from minigpt.errors import UserError
 
+MOST = 1 << 31                  # no size of a run reaches it, and every integer below it fits wherever it is used
+
 
 class ConfigError(UserError, ValueError):
     """Something in a configuration that its author can mend; the message says what and how."""
@@ -56,6 +58,9 @@ class Data:
 
     def __post_init__(self):
         at_least(1, self, "batch_size")
+        at_least(0, self, "vocab_size")
+        if not self.corpus:
+            raise ConfigError("data.corpus='': expected a name that `python -m data list` knows, a file or a folder")
         if not 0 <= self.validation < 1:
             raise ConfigError(f"data.validation={self.validation}: expected a share of at least 0 and below 1")
 
@@ -99,6 +104,8 @@ class Train:
         one_of(self, "dtype", "float32", "float64")
         at_least(0, self, "max_steps", "eval_every", "save_every", "keep")
         at_least(1, self, "accumulate", "log_every", "eval_batches")
+        if self.name and (self.name in (".", "..") or set(self.name) & set("/\\\0")):
+            raise ConfigError(f"train.name={self.name!r}: expected the name of a folder in train.folder, without '/'")
 
 
 @dataclass(frozen=True)
@@ -126,9 +133,13 @@ def load(path, overrides=()):
     """The Config of a TOML file, changed by `section.key=value` words. Raises ConfigError, naming the file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the configuration {path}: {getattr(error, 'strerror', error)}") from None
+        text = path.read_text(encoding="utf-8-sig")     # Windows' editors begin a file with a mark
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read the configuration {path}: byte 0x{error.object[error.start]:02x} at offset "
+                          f"{error.start} is not UTF-8, which TOML is written in: save the file as UTF-8") from None
+    except (OSError, ValueError) as error:              # ValueError: a NUL in the path
+        raise ConfigError(f"cannot read the configuration {path}: {getattr(error, 'strerror', error)}; expected a "
+                          "TOML file, such as examples/configs/python-docs.toml") from None
     try:
         config = override(loads(text), overrides)
     except ConfigError as error:
@@ -219,8 +230,9 @@ def value_for(name, kind, value):
 def at_least(low, section, *keys):
     for key in keys:
         value = getattr(section, key)
-        if not low <= value < float("inf"):
-            raise ConfigError(f"{type(section).__name__.lower()}.{key}={value}: expected at least {low}")
+        if not low <= value < MOST:
+            raise ConfigError(f"{type(section).__name__.lower()}.{key}={value}: expected at least {low}"
+                              + (f" and below {MOST:,}" if value >= MOST else ""))
 
 
 def one_of(section, key, *values):

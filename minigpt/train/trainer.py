@@ -24,11 +24,14 @@ class Trainer:
     group    the ranks that train together; every rank makes its Trainer at the same time
     parts    what the model is made of, see `minigpt.models.Parts`
 
-    Raises ValueError if the text is too short for one window (case 117).
+    Raises ValueError if the text is too short for one window (case 117), or has more tokens than the model.
     """
 
     def __init__(self, config, corpus, group, parts=None):
-        vocab_size = max(corpus.vocab_size, config.model.vocab_size)
+        vocab_size = config.model.vocab_size or corpus.vocab_size
+        if vocab_size < corpus.vocab_size:
+            raise ValueError(f"model.vocab_size={vocab_size}, but the corpus has {corpus.vocab_size} tokens: choose "
+                             f"0, which means what it has, or at least {corpus.vocab_size}")
         self.config = config = replace(config, model=replace(config.model, vocab_size=vocab_size))
         self.corpus, self.group, self.step = corpus, group, 0
         self.model = initialize(GPT(config.model, parts), config.model.seed, config.train.dtype)

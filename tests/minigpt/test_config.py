@@ -1,5 +1,6 @@
 """Configurations: defaults, TOML and words of the command line."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,25 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 def test_differences_are_told_by_name():
     assert config.differences(Config(), override(Config(), ["optim.lr=0.5"])) == ["optim.lr: 0.001 -> 0.5"]
+
+
+@pytest.mark.parametrize("word, message", [
+    ("train.name=..", "without '/'"), ("train.name=/", "without '/'"), ("train.name=../x", "without '/'"),
+    ("data.corpus=", "expected a name"),
+    ("data.batch_size=100000000000000000000", "below 2,147,483,648"), ("sample.tokens=1000000000000", "below"),
+    ("train.max_steps=99999999999999999999", "below"), ("optim.lr=inf", "below"), ("optim.lr=nan", "at least 0"),
+])
+def test_what_would_fail_later_or_elsewhere_is_refused_at_once(word, message):
+    with pytest.raises(config.ConfigError, match=re.escape(message)):
+        config.override(config.Config(), [word])
+
+
+def test_a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_bytes(b"\xef\xbb\xbf[model]\nd_model = 32\n")
+    assert config.load(path).model.d_model == 32
+    path.write_text("[model]\n", encoding="utf-16")
+    with pytest.raises(config.ConfigError, match="save the file as UTF-8"):
+        config.load(path)
+    with pytest.raises(config.ConfigError, match="such as examples/configs"):
+        config.load(tmp_path)

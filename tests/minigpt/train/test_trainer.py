@@ -101,3 +101,8 @@ def test_validation_changes_nothing_that_training_sees():
         losses += losses_of(trainer, step + 1)
         trainer.validate(limit=2)
     assert losses == plain
+
+
+def test_a_vocabulary_smaller_than_the_text_s_is_refused():
+    with pytest.raises(ValueError, match=r"model\.vocab_size=3, but the corpus has"):
+        Trainer(tiny.config("model.vocab_size=3"), tiny.corpus(), comm.world())
