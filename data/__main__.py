@@ -1,6 +1,7 @@
 """python -m data: list the corpora, download them, prepare one."""
 
 import argparse
+import os
 import sys
 
 from data import baselines, cache, corpus, digits, sources
@@ -22,6 +23,10 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     try:
         options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:                     # python -m data list | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except (OSError, ValueError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

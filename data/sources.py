@@ -25,6 +25,8 @@ def find(name_or_path, encoding, cache, say):
     """The Source of that name, or else of that path. Raises FileNotFoundError with the nearest name."""
     if name_or_path in NAMED:
         return NAMED[name_or_path][0](cache, say)
+    if not str(name_or_path):
+        raise ValueError(f"no corpus was named: give one of {', '.join(NAMED)}, a file or a folder")
     path = Path(os.path.expanduser(name_or_path))
     if path.is_dir():
         return _folder(path, encoding, cache, say)

@@ -115,6 +115,11 @@ def test_options_that_mean_nothing_are_refused(here):
         prepare(path, "bpe", vocab_size=5)
 
 
+def test_no_name_at_all_is_not_the_current_folder(here):
+    with pytest.raises(ValueError, match="no corpus was named.*python-docs"):
+        corpus.prepare("", cache=here)
+
+
 def test_an_unknown_name_is_answered_with_the_nearest(here):
     with pytest.raises(FileNotFoundError, match="'shakspeare'; did you mean 'shakespeare'"):
         prepare("shakspeare")

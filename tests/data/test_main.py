@@ -59,3 +59,10 @@ def test_help_shows_examples(command, capsys):
 def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "data", "list"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "python-docs" in done.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    code = "import sys; from data.__main__ import main; sys.exit(main(['list']))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        job.stdout.close()
+        assert job.stderr.read() == b"" and job.wait() == 141
