@@ -7,6 +7,7 @@ One rank writes a file (cases 108, 110). All is written under another name, flus
 checkpoint is whole or not there, and a kill leaves the one before (case 107).
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -21,6 +22,7 @@ FORMAT = 1
 PREFIX = "step-"
 SHARD = "shard-0000.h5"
 BLOCK = 1 << 20
+OVERHEAD = 2048             # bytes that HDF5 needs for a dataset beside its content, at most
 
 
 class CheckpointError(UserError, ValueError):
@@ -34,12 +36,23 @@ def save(folder, step, flat, optimizer, config, tokenizer, ranks=1):
     config, tokenizer  TOML and JSON text
     ranks              how many trained together: with another number a run goes on, but on other samples
 
-    Raises CheckpointError, and writes nothing, if a weight is not finite (case 123).
+    Raises CheckpointError, and leaves nothing behind, if a weight is not finite (case 123) or there is no room.
     """
     refuse_not_finite(flat, step)
     path = Path(folder) / f"{PREFIX}{step:08d}"
     draft = path.with_name(path.name + ".draft")
     shutil.rmtree(draft, ignore_errors=True)
+    try:
+        write(draft, step, flat, optimizer, config, tokenizer, ranks)
+        replace(draft, path)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise CheckpointError(f"step {step} could not be saved in {folder} ({error.strerror or error}); the "
+                              "checkpoints before it are as they were: make room, then go on from them") from None
+    return path
+
+
+def write(draft, step, flat, optimizer, config, tokenizer, ranks):
     draft.mkdir(parents=True)
     write_shard(draft / SHARD, {"parameters": flat.data, **optimizer.moments}, flat)
     index = {
@@ -53,8 +66,6 @@ def save(folder, step, flat, optimizer, config, tokenizer, ranks=1):
     (draft / "index.json").write_text(json.dumps(index, indent=1), encoding="utf-8")
     for each in (*draft.iterdir(), draft):
         flush(each)
-    replace(draft, path)
-    return path
 
 
 def replace(draft, path):
@@ -71,10 +82,25 @@ def replace(draft, path):
 def write_shard(path, buffers, flat):
     import h5py  # 20 MB: only for those who save or load
 
+    names = [f"{kind}/{name}" for kind in buffers for name in flat.parameters]
+    reserve(path, sum(buffer.nbytes for buffer in buffers.values()) + OVERHEAD * (len(names) + 32))
     with h5py.File(path, "w") as file:
         for kind, buffer in buffers.items():
             for name in flat.parameters:
                 file.create_dataset(f"{kind}/{name}", data=to_host(flat.view(buffer, name)))
+
+
+def reserve(path, size):
+    """Raise OSError if the disk has no room for `size` bytes: HDF5 would end the process by a segmentation fault."""
+    if shutil.disk_usage(path.parent).free < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if hasattr(os, "posix_fallocate"):                  # counts quotas, too
+        with open(path, "wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise                               # others: this file system cannot reserve
 
 
 def refuse_not_finite(flat, step):

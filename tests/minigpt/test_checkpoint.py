@@ -194,7 +194,29 @@ def test_a_failure_anywhere_in_a_save_leaves_the_one_before(tmp_path, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, call, full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(CheckpointError, match="step 3 could not be saved in .*No space"):
             made.save(tmp_path)
     assert [Snapshot(path).step for path in checkpoint.steps(tmp_path).values()] == [2]
     assert Snapshot(made.save(tmp_path)).step == 3
+
+
+def test_a_disk_that_fills_up_is_told_and_leaves_no_draft(tmp_path):
+    """A limit on the size of files stands for the disk; HDF5 ends the process by a signal when it cannot write."""
+    code = """if True:
+        import resource, sys
+        from tests.minigpt.test_checkpoint import trainer, CheckpointError
+        made = trainer()
+        made.save(sys.argv[1])
+        made.train_step()
+        for size in 40_000, 4_000:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+            try:
+                made.save(sys.argv[1])
+            except CheckpointError as error:
+                print(error)
+    """
+    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=REPOSITORY, text=True, timeout=60,
+                           capture_output=True)
+    assert ended.returncode == 0 and not ended.stderr, ended.stderr
+    assert ended.stdout.count("could not be saved in") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000002"]
