@@ -5,6 +5,7 @@ that it can be checked before HDF5 reads a byte: in some damaged files HDF5 loop
 """
 
 import hashlib
+import shutil
 
 import h5py
 import numpy as np
@@ -12,11 +13,19 @@ import numpy as np
 from data import cache
 
 BLOCK = 512                                       # bytes of the user block: HDF5 takes no less
+SPARE = 1 << 15                                   # bytes that HDF5 needs beside the content, and more
 SEAL = "minigpt corpus, an HDF5 file; SHA-256 of what follows these 512 bytes: "
 
 
 def save(path, tokens, tokenizer_json, facts):
-    """Write tokens (N,), the tokenizer and `facts` (names to numbers and strings), whole or not at all."""
+    """Write tokens (N,), the tokenizer and `facts` (names to numbers and strings), whole or not at all.
+
+    Raises OSError if there is no room: asked before, since on a full disk HDF5 may end the process by a signal.
+    """
+    needed = tokens.nbytes + len(tokenizer_json) * 4 + SPARE
+    if shutil.disk_usage(path.parent).free < needed:
+        raise OSError(f"the cache folder {path.parent} has no room for {needed:,} bytes; make some, or set "
+                      "MINIGPT_CACHE to another folder")
     with cache.replacing(path) as partial:
         with h5py.File(partial, "w", userblock_size=BLOCK) as file:
             file.create_dataset("tokens", data=tokens)

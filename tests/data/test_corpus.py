@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -113,6 +114,15 @@ def test_options_that_mean_nothing_are_refused(here):
             prepare(path, tokenizer, vocab_size=5)
     with pytest.raises(ValueError, match="256 or more"):
         prepare(path, "bpe", vocab_size=5)
+
+
+def test_a_full_disk_is_told_before_anything_is_written(here, monkeypatch):
+    path = write(here / "a.txt", "a text that needs room\n" * 100)
+    monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match="has no room for .* MINIGPT_CACHE"):
+        prepare(path)
+    monkeypatch.undo()
+    assert len(whole(prepare(path, cache=here.parent / "cache"))) == 2300
 
 
 def test_no_name_at_all_is_not_the_current_folder(here):
