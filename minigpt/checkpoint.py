@@ -137,8 +137,13 @@ def steps(folder):
     found = {}
     for path in sorted(Path(folder).glob(f"{PREFIX}*")):
         if re.fullmatch(rf"{PREFIX}\d+", path.name):
-            found[int(path.name.removeprefix(PREFIX))] = path
+            found[step_of(path)] = path
     return found
+
+
+def step_of(path):
+    """After how many steps the checkpoint `path` was saved."""
+    return int(path.name.removeprefix(PREFIX))
 
 
 def prune(folder, keep):

@@ -68,7 +68,7 @@ def report():
 def ask(program, words=(), environment=None):
     """(answer, None), the JSON that this Python program prints last; or (None, its last words) if it fails."""
     alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_COMM_", "PMIX_", "PMI_"))}
-    command = [*words, sys.executable, "-c", program]
+    command = [*words, sys.executable, "-P", "-c", program]     # -P: not what lies in the current folder
     try:
         ended = subprocess.run(
             command, env=alone | (environment or {}), capture_output=True, text=True, timeout=PATIENCE,

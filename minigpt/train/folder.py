@@ -4,6 +4,8 @@ import filelock
 
 from minigpt.errors import UserError
 
+PATIENCE = 2.0              # seconds in which the ranks of a run that was killed come to their end
+
 
 def claim(folder):
     """The lock that keeps other runs out of `folder` until it is released or this process ends, however it ends.
@@ -13,7 +15,7 @@ def claim(folder):
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(folder.parent / f".{folder.name}.lock")
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=PATIENCE)
     except filelock.Timeout:
         raise UserError(f"another run is writing in {folder}: wait for its end, or choose another train.name") from None
     except OSError as error:

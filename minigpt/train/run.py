@@ -4,6 +4,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
+import numpy as np
+
 from minigpt import checkpoint
 from minigpt import config as configs
 from minigpt.errors import UserError
@@ -51,13 +53,21 @@ class Run:
 
     def begin(self, resume):
         if resume:
-            self.resume(checkpoint.find(self.folder))
+            self.resume(self.newest())
         elif self.group.rank == 0:
             set_aside(self.folder, self.say)
         step = self.trainer.step
         self.metrics = None
         if self.group.rank == 0:
             self.metrics = Metrics(self.folder / "metrics.jsonl", step, end=step >= self.config.train.max_steps)
+
+    def newest(self):
+        """The checkpoint to go on from. Only rank 0 looks, for it holds the lock: ranks of a run that was killed may
+        still have been writing and removing checkpoints when the others looked."""
+        folder, step = self.folder / "checkpoints", np.zeros(1, np.int64)
+        if self.group.rank == 0:
+            step[0] = checkpoint.step_of(checkpoint.find(folder))
+        return checkpoint.steps(folder)[int(self.group.broadcast(step)[0])]
 
     def leave(self):
         """Let other runs into the folder."""

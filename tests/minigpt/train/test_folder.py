@@ -5,11 +5,13 @@ import json
 import pytest
 
 import comm
+from minigpt import checkpoint
 from minigpt.errors import UserError
 from minigpt.train.folder import claim, set_aside
 from minigpt.train.metrics import Metrics, read
 from minigpt.train.run import Run
 from tests.minigpt import tiny
+from tests.ranks import run
 
 
 @pytest.fixture
@@ -63,3 +65,17 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write in .*file.*train\.folder"):
         claim(tmp_path / "file" / "run")
+
+
+def test_every_rank_goes_on_from_the_checkpoint_that_rank_0_found(start, tmp_path, monkeypatch):
+    """Ranks of a run that was killed may have saved once more between two looks."""
+    start("train.save_every=3", "train.keep=0")
+    find, looks = checkpoint.find, []
+
+    def find_once(place):
+        looks.append(place)
+        return find(place)
+    monkeypatch.setattr(checkpoint, "find", find_once)
+    settings = tiny.config(f"data.corpus={tmp_path / 'fox.txt'}", f"train.folder={tmp_path / 'runs'}")
+    run(3, lambda group: Run(settings, group, resume=True).leave())
+    assert len(looks) == 1
