@@ -4,7 +4,7 @@ from minigpt.planner.parameters import count
 
 WIDTH = {"float32": 4, "float64": 8}            # bytes
 RUNTIME = 100e6                                 # bytes: Python, NumPy, HDF5 and MPI, before the first array is made
-BLOCK = 128                                     # queries whose scores attention keeps together
+BLOCK = 64                                      # queries whose scores attention keeps together
 
 
 def memory(config):
@@ -19,6 +19,15 @@ def memory(config):
         "activations": int(tokens * (model.n_layers * kept(model) + passing(model)) * width),
         "Python and libraries": RUNTIME,
     }
+
+
+def shortage(config, available):
+    """What is wrong if one rank alone needs more than the `available` bytes of this machine, else None."""
+    needed = sum(memory(config).values())
+    if needed <= available:
+        return None
+    return (f"about {needed / 1e9:,.1f} GB a rank is predicted, and this machine has {available / 1e9:,.1f} GB: make "
+            "data.batch_size, model.context or the model smaller")
 
 
 def moments(optim):

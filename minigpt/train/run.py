@@ -1,12 +1,14 @@
 """`minigpt train`: what it says before and after, and when it logs, validates and saves."""
 
+import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
-from minigpt import checkpoint
+from minigpt import checkpoint, planner
 from minigpt import config as configs
 from minigpt.errors import UserError
 from minigpt.generate import prompt_ids
@@ -36,6 +38,7 @@ class Run:
         self.progress = Progress(config.train.max_steps)
         self.say = self.progress.say if group.rank == 0 else lambda line="": None
         corpus = prepare_corpus(config.data, group, self.say)
+        refuse_too_large(config, corpus.vocab_size)
         try:
             self.trainer = Trainer(config, corpus, group)
         except ValueError as error:
@@ -67,7 +70,8 @@ class Run:
         folder, step = self.folder / "checkpoints", np.zeros(1, np.int64)
         if self.group.rank == 0:
             step[0] = checkpoint.step_of(checkpoint.find(folder))
-        return checkpoint.steps(folder)[int(self.group.broadcast(step)[0])]
+        newest = int(self.group.broadcast(step)[0])         # first of all: until then, the folder may still change
+        return checkpoint.steps(folder)[newest]
 
     def leave(self):
         """Let other runs into the folder."""
@@ -136,6 +140,14 @@ class Run:
         with self.stopwatch.paused():
             self.saved = self.trainer.save(self.folder / "checkpoints")
             self.saved_step = self.trainer.step
+
+
+def refuse_too_large(config, vocab_size):
+    """Raise UserError if this machine cannot hold one rank of the run, before anything is made."""
+    model = replace(config.model, vocab_size=max(vocab_size, config.model.vocab_size))
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if message := planner.shortage(replace(config, model=model), available):
+        raise UserError(message)
 
 
 class Stopwatch:

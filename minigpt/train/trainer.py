@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from autograd import NonFinite, debug
 from data.loader import Loader
 from minigpt import checkpoint, optim
@@ -63,6 +65,7 @@ class Trainer:
         self.step += 1
         return result
 
+    @np.errstate(over="ignore", invalid="ignore")           # `check` reads the norm and says what to do
     def _step(self, batches):
         return train_step(self.model, self.optimizer, batches, self.sync, self.lr(self.step), self.config.optim.clip)
 
@@ -106,6 +109,10 @@ class Trainer:
         if snapshot.tokenizer != self.corpus.tokenizer.to_json():
             raise checkpoint.CheckpointError(f"{path} was trained with another tokenizer or corpus than "
                                              f"data.corpus={self.config.data.corpus!r}: set them back")
+        heads = configs.loads(snapshot.config).model.n_heads
+        if heads != self.config.model.n_heads:              # the same shapes, but another function
+            raise checkpoint.CheckpointError(f"{path} was trained with model.n_heads={heads}, not "
+                                             f"{self.config.model.n_heads}: set it back")
         snapshot.restore(self.optimizer.flat, self.optimizer)
         self.step = snapshot.step
         return snapshot

@@ -3,7 +3,9 @@
 import io
 import json
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import comm
@@ -191,3 +193,27 @@ def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path):
     assert read(path) == [{"step": 1, "loss": 0.1}, {"step": 2, "loss": 1 / 3}]
     Metrics(path, step=1)
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1]
+
+
+def test_a_rank_looks_for_the_checkpoint_only_when_it_knows_which(tmp_path):
+    """Until rank 0 has the lock, ranks of a run that was killed may still write and remove checkpoints."""
+    class Late:
+        rank = 1
+
+        def broadcast(self, step):
+            (tmp_path / "checkpoints" / "step-00000134").mkdir(parents=True)
+            return np.array([134])
+
+    assert Run.newest(SimpleNamespace(folder=tmp_path, group=Late())).name == "step-00000134"
+
+
+def test_a_run_that_no_machine_can_hold_is_refused_before_anything_is_made(start, tmp_path):
+    with pytest.raises(UserError, match=r"GB a rank is predicted, and this machine has .* data.batch_size"):
+        start("data.batch_size=100000000")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_other_heads_than_those_of_the_checkpoint_are_refused(start):
+    start("model.n_heads=2")
+    with pytest.raises(UserError, match="was trained with model.n_heads=2, not 4"):
+        start("model.n_heads=4", "train.max_steps=12", resume=True)
