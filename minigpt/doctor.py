@@ -20,7 +20,7 @@ from minigpt import foreign_neighbours, launch, mpi_settings
 OK, NOTE, PROBLEM = "ok", "note", "PROBLEM"
 PATIENCE = 60                   # seconds that a child may take
 
-REQUIRED = ("h5py", "tokenizers", "platformdirs", "filelock", "tqdm")
+REQUIRED = ("h5py", "tokenizers", "platformdirs", "filelock")
 OPTIONAL = {"matplotlib": "plots", "scikit-learn": "digits without a network"}
 
 NUMPY = """
