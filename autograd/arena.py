@@ -14,7 +14,7 @@ import numpy as np
 
 from autograd.rank import rank
 
-SMALL = 1 << 14             # bytes; below, malloc is quicker than looking for a free block
+SMALL = 1 << 16             # bytes; below, malloc is quicker than looking for a free block
 LINE, PAGE = 64, 4096       # bytes
 SLAB = 1 << 25              # bytes that are mapped at a time
 _holder = [object()]
