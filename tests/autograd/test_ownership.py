@@ -59,14 +59,14 @@ def fresh(array=None):
 
 def large():
     """The same, in the arena."""
-    block = arena.empty((64, 128))
+    block = arena.empty((64, 512))
     block.fill(1)
     return Tensor(block)
 
 
 def test_what_was_made_for_the_call_is_granted():
     same(scale(fresh()), 2 * values())
-    same(scale(large()), np.full((64, 128), 2))
+    same(scale(large()), np.full((64, 512), 2))
     same(scale(scale(fresh())), 4 * values())
     assert granted == [True] * 4
 
@@ -386,12 +386,12 @@ def test_alone_is_false_for_whatever_else_refers_to_the_memory():
 
 
 def test_alone_in_the_arena():
-    holder = [arena.empty((64, 128))]
+    holder = [arena.empty((64, 512))]
     assert alone(holder, 0)
     view = holder[0][0]
     assert not alone(holder, 0)
     del view
-    holder = [arena.empty((64, 128)).reshape(-1)[5:]]
+    holder = [arena.empty((64, 512)).reshape(-1)[5:]]
     assert alone(holder, 0)
 
 
