@@ -4,7 +4,7 @@ from types import FunctionType, MethodType, ModuleType
 
 from autograd.backend import is_array, xp
 from autograd.debug import NonFinite, check_finite, debug
-from autograd.tape import Node, backpropagate
+from autograd.tape import Node, Several, backpropagate
 from autograd.tensor import Tensor
 
 
@@ -23,7 +23,7 @@ def parents(node):
     """Where the gradients of a node go: leaves and (node, output number), those in lists too."""
     found = []
     for entry in node.parents:
-        if isinstance(entry, tuple) and not isinstance(entry[0], Node):
+        if isinstance(entry, Several):
             found += [parent for parent in entry if parent is not None]
         elif entry is not None:
             found.append(entry)

@@ -35,7 +35,7 @@ class Node:
     """One call of an op.
 
     parents     for every input: None (no gradient wanted), a leaf Tensor, or (node, output number);
-                a tuple of such entries where the input was a list
+                Several such entries where the input was a list
     backward    gradients of the outputs -> gradients of the inputs; None once released
     outputs     (shape, dtype) of every output
     overwrites  backward takes a second argument: whether it may write into dy
@@ -49,6 +49,11 @@ class Node:
 
     def __repr__(self):
         return f"<{self.name} #{self.serial} {self.outputs[0][0]}>"
+
+
+class Several(tuple):
+    """The parents of the tensors of one list input."""
+    __slots__ = ()
 
 
 class Body:
@@ -157,7 +162,7 @@ def _not_a_tensor(x):
     if isinstance(x, generic):
         return x.item(), None
     if isinstance(x, (list, tuple)) and any(isinstance(i, Tensor) for i in x):
-        parents = tuple([(i.origin or i) if isinstance(i, Tensor) and i.requires_grad else None for i in x])
+        parents = Several([(i.origin or i) if isinstance(i, Tensor) and i.requires_grad else None for i in x])
         wanted = any(parent is not None for parent in parents)
         return [i.data if isinstance(i, Tensor) else i for i in x], parents if wanted else None
     return x, None
@@ -254,26 +259,21 @@ def _reachable(root):
         if node.backward is None:
             raise RuntimeError(f"this graph was released by an earlier backward (at {node.name}): call "
                                "backward(retain_graph=True) the first time, or run forward again")
-        for entry in node.parents:
-            if entry is None:
-                continue
-            for parent in (entry if _is_list(entry) else (entry,)):
-                if type(parent) is tuple:
-                    if parent[0] not in seen:
-                        seen.add(parent[0])
-                        stack.append(parent[0])
-                elif parent is not None:
-                    uses[parent] = uses.get(parent, 0) + 1
+        entries = list(node.parents)
+        for entry in entries:                           # grows by the parents of list inputs
+            if type(entry) is tuple:
+                if entry[0] not in seen:
+                    seen.add(entry[0])
+                    stack.append(entry[0])
+            elif type(entry) is Several:
+                entries.extend(entry)
+            elif entry is not None:
+                uses[entry] = uses.get(entry, 0) + 1
     return sorted(seen, key=_by_serial, reverse=True), uses
 
 
 def _by_serial(node):
     return node.serial
-
-
-def _is_list(entry):
-    """A parents' entry is (node, number) for one input and a tuple of entries for a list of inputs."""
-    return type(entry) is tuple and type(entry[0]) is not Node
 
 
 def _backward_of(node, pending, retain_graph, sink):
@@ -292,13 +292,11 @@ def _backward_of(node, pending, retain_graph, sink):
     if len(gradients) != len(parents):
         _check_count(node, parents, gradients)
     for entry, gradient in zip(parents, gradients):
-        if entry is None:
-            continue
-        if _is_list(entry):
+        if type(entry) is Several:
             for parent, part in zip(entry, gradient, strict=True):
                 if parent is not None:
                     _hand_on(node, parent, part, pending, sink)
-        else:
+        elif entry is not None:
             _hand_on(node, entry, gradient, pending, sink)
 
 
