@@ -20,7 +20,7 @@ import numpy as np
 
 DEVICES = ("auto", "cpu", "cuda", "strict")
 ALIGNMENT = 64                                  # bytes: one cache line, one AVX-512 register
-CUPY_VERSIONS = "14"                            # GPU.md: 13 finds no pip-installed NVRTC and has no bfloat16
+CUPY_VERSIONS = "14"                            # 13 finds no pip-installed NVRTC and has no bfloat16
 
 
 @functools.cache
@@ -131,7 +131,7 @@ def synchronize():
 def aligned_empty(shape, dtype):
     """Uninitialised C-contiguous array that starts on a 64-byte boundary.
 
-    np.empty aligns to 16 bytes, and binary ufuncs in L2 then run up to twice slower (PERF.md).  CuPy's pool
+    np.empty aligns to 16 bytes, and binary ufuncs in L2 then run up to twice slower.  CuPy's pool
     aligns to 512 bytes by itself.
     """
     if device != "cpu":

@@ -3,7 +3,7 @@
 Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011) maps a
 128-bit counter under a 64-bit key to four random 32-bit words.  The key is a hash of (seed, use, name), the
 counter holds the coordinates.  So a rank draws its shard of a parameter, or its part of a dropout mask, with
-the bits that the serial run has there (DESIGN.md, idea 6).  The same arithmetic runs on NumPy and CuPy.
+the bits that the serial run has there.  The same arithmetic runs on NumPy and CuPy.
 
     parameter, element i of the full array in C order:   counter (i//4 mod 2^32, i//4 >> 32, 0, 0), lane i%4
     dropout, channel c of (step, sample, position):      counter (c//4, position, sample, step),    lane c%4

@@ -185,23 +185,23 @@ def _several(name, parents, backward, outputs, overwrites):
 
 
 @contextmanager
+def _set(flag, value):
+    before = getattr(rank, flag)
+    setattr(rank, flag, value)
+    try:
+        yield
+    finally:
+        setattr(rank, flag, before)
+
+
 def no_grad():
     """Record nothing: results have no past and hold no activations."""
-    before, rank.recording = rank.recording, False
-    try:
-        yield
-    finally:
-        rank.recording = before
+    return _set("recording", False)
 
 
-@contextmanager
 def formulas_only():
     """Run every op by its formula, never by a tuned twin."""
-    before, rank.twins = rank.twins, False
-    try:
-        yield
-    finally:
-        rank.twins = before
+    return _set("twins", False)
 
 
 # ------------------------------------------------------------------------------------ going back

@@ -1,6 +1,6 @@
 """All parameters of a model in one buffer, all gradients in another.
 
-Optimizer, clipping, the buckets of the all-reduce and checkpoints work on ranges of these (PERF.md, rule 3).
+Optimizer, clipping, the buckets of the all-reduce and checkpoints work on ranges of these.
 """
 
 from autograd.backend import aligned_empty

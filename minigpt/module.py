@@ -1,8 +1,7 @@
 """Layers hold parameters; a parameter knows its shape, how it is drawn and how it is cut.
 
 A model is a tree of Modules. The dotted path from the root ("blocks.3.attention.output.weight") names a parameter,
-and its values are a function of (seed, name) only, so every layout of ranks starts at the same point (DESIGN.md,
-idea 6).
+and its values are a function of (seed, name) only, so every layout of ranks starts at the same point.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The rules of DESIGN.md that can be read off the source, checked with `ast`.
+"""The rules of the architecture that can be read off the source, checked with `ast`.
 
 A rule takes a path, relative to the repository, and its tree, and yields (line, complaint). Every rule also has
 examples of what it must find and of what it must let pass, so no rule can silently check nothing.
@@ -125,7 +125,7 @@ def libraries_set_no_global_state(path, tree):
             yield line, f"imports {name}: draw from a stream or a Generator"
 
 
-# ------------------------------------------------------------------------------------ what costs time (PERF.md, rule 7)
+# ------------------------------------------------------------------------------------ what costs time
 
 ARRAYS = ("np", "numpy", "xp", "cupy")
 HOT = ("autograd/ops", "autograd/fused", "minigpt/layers", "minigpt/optim", "minigpt/models")

@@ -1,8 +1,8 @@
 """Tools of the tuned CPU twins: tiles of rows, scratch, vectors of ones.
 
 A chain of elementwise steps runs over a tile that stays in the core's second-level cache, with
-`out=`, instead of over the whole array once per step.  Measurements: PERF.md's rules in the README's
-chapter on speed.  Everything here is float32 and C-contiguous; a twin's `when` sees to it.
+`out=`, instead of over the whole array once per step (README, "Speed").  Everything here is float32
+and C-contiguous; a twin's `when` sees to it.
 """
 
 from functools import lru_cache

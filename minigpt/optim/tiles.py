@@ -1,4 +1,4 @@
-"""A flat buffer in pieces that stay in the cache while several ufuncs pass over them (PERF.md, rule 6)."""
+"""A flat buffer in pieces that stay in the cache while several ufuncs pass over them."""
 
 from autograd.backend import aligned_empty, device
 

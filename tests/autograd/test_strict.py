@@ -64,7 +64,7 @@ def test_good_code_gives_what_numpy_gives():
 
 
 BUGS = {
-    # the seventeen of the study in GPU.md
+    # seventeen faults that a study of CuPy began with
     "a host mask mixed in": lambda xp, x: xp.where(np.tril(np.ones((4, 4))) > 0, x, -1e9),
     "a host operand": lambda xp, x: x + np.ones(4),
     "a host operand on the left": lambda xp, x: np.ones(4) * x,

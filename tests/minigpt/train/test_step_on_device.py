@@ -1,4 +1,4 @@
-"""A step of training leaves its values on the device: nothing in it waits (DESIGN.md, device values)."""
+"""A step of training leaves its values on the device: nothing in it waits."""
 import pytest
 
 import comm
