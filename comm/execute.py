@@ -172,7 +172,7 @@ class Plans:
     def new(self, algorithm, flat, cuts=None, op="sum", device=host, **options):
         """A plan for one use. cuts: None for even chunks."""
         rule = partial(ALGORITHMS[algorithm].rule, **options)
-        cuts = bounds(flat.size, self._endpoint.size) if cuts is None else cuts
+        cuts = bounds(flat.size, ALGORITHMS[algorithm].chunks(self._endpoint.size)) if cuts is None else cuts
         return Plan(self._endpoint, rule, flat, cuts, op, device)
 
     def kept(self, algorithm, count, dtype, cuts=None, op="sum", memory=None, **options):

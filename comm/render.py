@@ -7,7 +7,6 @@ import string
 
 import numpy as np
 
-from comm.algorithms import ALGORITHMS
 from comm.schedule import NONE, Recv
 from comm.simulate import NOTHING, before, play
 
@@ -24,13 +23,12 @@ def letter(rank):
 
 def contents(name, size):
     """What `size` ranks hold: a list of (title, (size, size) strings), before and after every round."""
-    algorithm = ALGORITHMS[name]
-    held = before(algorithm.collective, size)
-    cells = np.empty((size, size), object)
-    for rank, chunk in np.ndindex(size, size):
+    held = before(name, size)
+    cells = np.empty(held.shape, object)
+    for rank, chunk in np.ndindex(held.shape):
         cells[rank, chunk] = f"{letter(rank)}{chunk}" if held[rank, chunk] != NOTHING else "-"
     states = [("at the start", cells.copy())]
-    for number, items in play(algorithm.rule, size, held):
+    for number, items in play(name, size, held):
         sources = cells.copy()
         receives = [item for item in items if isinstance(item, Recv)]
         for item in receives:
@@ -56,7 +54,7 @@ def _text(title, cells):
 
 
 def _markdown(title, cells):
-    size = len(cells)
+    size = len(cells[0])
     lines = [f"**{title}**", "", f"| rank | {' | '.join(f'chunk {c}' for c in range(size))} |",
              f"|---|{'---|' * size}"]
     lines += [f"| {letter(r).upper()} | {' | '.join(row)} |" for r, row in enumerate(cells)]

@@ -4,9 +4,12 @@ An algorithm is a generator `algorithm(rank, size)` whose rules are arithmetic i
 rounds of one rank, which `execute` runs; `np.arange(size)` gives the rounds of all ranks at once, which
 `simulate` checks on paper. So the proof is about the code that runs.
 
-Data is spoken of in *chunks*: `bounds` cuts a buffer of any length into `size` chunks, some perhaps empty.
+Data is spoken of in *chunks*: `bounds` cuts a buffer of any length into as many as an algorithm wants, some
+perhaps empty. A chunk lies in a *slot* of every rank's buffer; it keeps its number when it travels, except in
+all-to-all, where slots 0 to N-1 hold a rank's blocks for the others and slots N to 2N-1 what came from them.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +41,26 @@ class Recv(NamedTuple):
     source: int
     chunks: np.ndarray
     reduce: bool
+
+
+class Algorithm(NamedTuple):
+    """A generator of rounds, with the cost that its docstring claims. `simulate` proves every line of it.
+
+    The costs are functions cost(size, **options) in chunks of M/C bytes, for a message of M bytes in C chunks.
+    """
+
+    rule: Callable  # rule(rank, size, **options) yields rounds
+    collective: str  # whose promise it keeps: a key of simulate.PROMISES
+    rounds: Callable
+    sent: Callable  # chunks that leave the busiest rank
+    total: Callable  # chunks that leave all ranks together
+    chunks: Callable = lambda size: size  # C
+    even: bool = False  # needs chunks of one length
+    variants: Callable = lambda size: [{}]  # the options that the proof tries
+
+
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+"""The collectives whose rules take `root`."""
 
 
 def span(first, count):

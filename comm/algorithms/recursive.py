@@ -6,7 +6,7 @@ https://doi.org/10.1177/1094342005051521, section 4.
 
 import numpy as np
 
-from comm.schedule import NONE, Step
+from comm.schedule import NONE, Algorithm, Step
 
 
 def recursive_doubling_all_reduce(rank, size):
@@ -22,11 +22,38 @@ def recursive_doubling_all_reduce(rank, size):
     to, source = np.where(folds, rank - power, NONE), np.where(stands_in, rank + power, NONE)
     zero = 0 * rank
     if extra:
-        yield Step(to, zero, source, zero, reduce=True, count=size)
+        yield Step(to, zero, source, zero, reduce=True)
     distance = 1
     while distance < power:
         partner = np.where(inside, rank ^ distance, NONE)
-        yield Step(partner, zero, partner, zero, reduce=True, count=size)
+        yield Step(partner, zero, partner, zero, reduce=True)
         distance *= 2
     if extra:
-        yield Step(source, zero, to, zero, reduce=False, count=size)
+        yield Step(source, zero, to, zero, reduce=False)
+
+
+def _swaps(n):
+    """(rounds of swapping, ranks left over)."""
+    swaps = n.bit_length() - 1
+    return swaps, n - (1 << swaps)
+
+
+def _rounds(n):
+    swaps, extra = _swaps(n)
+    return swaps + 2 * (extra > 0)
+
+
+def _sent(n):
+    swaps, extra = _swaps(n)
+    return swaps + (extra > 0)
+
+
+def _total(n):
+    swaps, extra = _swaps(n)
+    return (n - extra) * swaps + 2 * extra
+
+
+ALGORITHMS = {
+    "recursive_doubling_all_reduce": Algorithm(
+        recursive_doubling_all_reduce, "all_reduce", _rounds, _sent, _total, chunks=lambda n: 1),
+}

@@ -7,7 +7,7 @@ per rank each; all-reduce is one after the other: 2 (N-1) rounds and 2 M (N-1)/N
 thousand ranks than for ten.
 """
 
-from comm.schedule import Step
+from comm.schedule import Algorithm, Step
 
 
 def ring_reduce_scatter(rank, size, shift=0):
@@ -28,3 +28,13 @@ def ring_all_reduce(rank, size):
     """Phase 1 sums, phase 2 copies. In step k rank i first sends chunk i - k + 1, ends owning i + 1."""
     yield from ring_reduce_scatter(rank, size, shift=1)
     yield from ring_all_gather(rank, size, shift=1)
+
+
+ALGORITHMS = {
+    "ring_all_reduce": Algorithm(
+        ring_all_reduce, "all_reduce", lambda n: 2 * (n - 1), lambda n: 2 * (n - 1), lambda n: 2 * n * (n - 1)),
+    "ring_reduce_scatter": Algorithm(
+        ring_reduce_scatter, "reduce_scatter", lambda n: n - 1, lambda n: n - 1, lambda n: n * (n - 1)),
+    "ring_all_gather": Algorithm(
+        ring_all_gather, "all_gather", lambda n: n - 1, lambda n: n - 1, lambda n: n * (n - 1)),
+}

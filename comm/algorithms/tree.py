@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from comm.schedule import NONE, Step
+from comm.schedule import NONE, Algorithm, Step
 
 
 def binomial_broadcast(rank, size, root=0):
@@ -17,5 +17,16 @@ def binomial_broadcast(rank, size, root=0):
         hears = (place >= distance) & (place < 2 * distance)
         to = np.where(tells, (rank + distance) % size, NONE)
         source = np.where(hears, (rank - distance) % size, NONE)
-        yield Step(to, 0 * rank, source, 0 * rank, reduce=False, count=size)
+        yield Step(to, 0 * rank, source, 0 * rank, reduce=False)
         distance *= 2
+
+
+def _log2(n):
+    """Rounded up: 0 for 1, 1 for 2, 2 for 3 and 4."""
+    return (n - 1).bit_length()
+
+
+ALGORITHMS = {
+    "binomial_broadcast": Algorithm(
+        binomial_broadcast, "broadcast", _log2, _log2, lambda n: n - 1, chunks=lambda n: 1),
+}

@@ -1,0 +1,8 @@
+"""The commands of `python -m comm`: one module each, whose add(commands) registers it."""
+
+from comm.commands import prove, table
+
+COMMANDS = [
+    table,
+    prove,
+]
