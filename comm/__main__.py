@@ -5,10 +5,15 @@ import sys
 
 from comm.commands import COMMANDS
 
+EXAMPLES = """examples:
+  python -m comm table ring_all_reduce --ranks 4   the article's table, step by step
+  python -m comm prove                             every algorithm on paper, up to 1024 ranks
+`python -m comm COMMAND --help` shows more."""
+
 
 def parser():
-    top = argparse.ArgumentParser(prog="python -m comm", description=__doc__,
-                                  epilog="`python -m comm COMMAND --help` shows examples.")
+    top = argparse.ArgumentParser(prog="python -m comm", description=__doc__, epilog=EXAMPLES,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add(commands)

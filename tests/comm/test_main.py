@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from comm.__main__ import main, sizes
-from comm.algorithms import ALGORITHMS, Algorithm
+from comm.__main__ import main
+from comm.algorithms import ALGORITHMS
+from comm.commands.arguments import sizes
+from comm.schedule import Algorithm
 
 
 def test_table_prints_the_ring(capsys):
@@ -16,7 +18,7 @@ def test_table_prints_the_ring(capsys):
 
 def test_table_prints_markdown(capsys):
     assert main(["table", "binomial_broadcast", "--ranks", "3", "--markdown"]) == 0
-    assert "| C | a0 | a1 | a2 |" in capsys.readouterr().out
+    assert "| C | a0 |" in capsys.readouterr().out
 
 
 def test_prove_names_every_algorithm(capsys):
@@ -34,8 +36,8 @@ def test_prove_fails_when_an_algorithm_is_broken(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (["table", "rnig_all_reduce"], "invalid choice"),
-    (["table", "ring_all_reduce", "--ranks", "0"], "expected at least 1"),
+    (["table", "rnig_all_reduce"], "did you mean ring_all_reduce?"),
+    (["table", "ring_all_reduce", "--ranks", "0"], "expected a number of ranks, from 1"),
     (["prove", "--ranks", "3-x"], "expected numbers from 1"),
     (["prove", "--ranks", "0"], "expected numbers from 1"),
     ([], "required"),
