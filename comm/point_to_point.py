@@ -59,8 +59,11 @@ class PointToPoint:
         for device in devices:
             device.synchronize()
         exchange()
-        sent = sum(view.nbytes for view, _ in sends)
-        self.ledger.add(operation, sum(endpoint.pieces(view) for view, _ in sends), sent, sent)
+        if sends:
+            view, peer = sends[0]
+            self.ledger.message(operation, self.ranks[peer], endpoint.pieces(view), view.nbytes)
+        else:
+            self.ledger.message(operation, None, 0, 0)
         if out is not None and here is not out:
             device_of(out).copy(out, here)
         return out
