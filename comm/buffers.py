@@ -16,7 +16,7 @@ def as_array(x):
     return x
 
 
-class _At:
+class At:
     """Memory by its address, for NumPy's array interface; refers to nobody."""
 
     def __init__(self, address, nbytes):
@@ -35,7 +35,7 @@ def memory_of(array):
     A plan that is kept for a caller's buffer must not own it. It is only run while its caller holds an array
     at this address, so the memory is there whenever it is used.
     """
-    return np.asarray(_At(address_of(array), array.nbytes)).view(array.dtype)
+    return np.asarray(At(address_of(array), array.nbytes)).view(array.dtype)
 
 
 def same_memory(x, y):

@@ -2,134 +2,169 @@
 
 Collectives return new arrays and leave their input alone; `out=` takes the result, and may be the input.
 Any shape, strides and dtype of fixed width. Arrays of a registered device come back as arrays of that device.
+Every collective also has a form that only begins: `handle = group.all_reduce_async(x)`, see comm/flights.py.
 """
 
-from itertools import accumulate
-from math import prod
 from operator import index
 
 import numpy as np
 
 from comm import buffers, check
-from comm.algorithms import ALGORITHMS
-from comm.device import Staging, device_of, host
-from comm.execute import COMBINE, Plans
+from comm.choose import Chooser
+from comm.flights import Flights
+from comm.jobs import Jobs
 from comm.ledger import Ledger
+from comm.plans import Plans
 from comm.point_to_point import PointToPoint
-from comm.schedule import bounds
-
-ALL_REDUCES = [name for name, algorithm in ALGORITHMS.items() if algorithm.collective == "all_reduce"]
-SHORT = 8 << 10  # bytes: up to here few rounds matter more than few bytes
 
 
-class Group(PointToPoint):
-    """`rank` of `size`; `ranks`: who they are in the world; `ledger`: what this rank has sent here."""
+class Group(Jobs, PointToPoint):
+    """`rank` of `size`; `ranks`, `nodes`: who they are in the world, and where; `name`: of the dimension;
+    `ledger`: what this rank has sent here.
+    """
 
-    def __init__(self, endpoint, checked=None):
-        self._endpoint = endpoint
-        self.rank, self.size, self.ranks = endpoint.rank, endpoint.size, endpoint.ranks
-        self.ledger = Ledger()
-        self._plans = Plans(endpoint)
+    def __init__(self, endpoint, checked=None, name="world", parent=None):
+        self._endpoint, self.name = endpoint, name
+        self.rank, self.size, self.ranks, self.nodes = endpoint.rank, endpoint.size, endpoint.ranks, endpoint.nodes
+        self.ledger = Ledger(name, parent and parent.ledger)
+        self._flights = parent._flights if parent else Flights()
+        self._plans = Plans(endpoint, self.ledger)
+        self._chooser = Chooser(endpoint)
         self._checked = check.wanted() if checked is None else checked
         self._checker = check.Checker(endpoint) if self._checked and self.size > 1 else None
 
     def __repr__(self):
-        return f"Group(rank {self.rank} of {self.size}, ranks in the world {list(self.ranks)})"
+        return f"Group({self.name!r}, rank {self.rank} of {self.size}, ranks in the world {list(self.ranks)})"
 
     def all_reduce(self, x, op="sum", out=None, algorithm=None):
-        """The sum ("max", "min") over all ranks of x, which has one shape; on every rank, with the same bits.
+        """The sum ("mean", "max", "min", "prod") over all ranks of x, which has one shape, on every rank.
 
-        By the ring, 2 M (N-1)/N bytes leave each rank; short arrays go by recursive doubling. 16-bit floats
-        travel in 16 bits, are added in float32 and rounded after each addition. algorithm: a name of
-        comm.algorithms. Raises ValueError for an unknown op, algorithm or an unfit out, TypeError for what
-        has no such sum.
+        All ranks get the same bits (by every algorithm but naive). 16-bit floats travel in 16 bits, are added
+        in float32 and rounded after each addition. algorithm: a name of comm.algorithms, "ring" or
+        "ring_all_reduce"; None: comm/choose.py takes the fastest. Raises ValueError for an unknown op or
+        algorithm or an unfit out, TypeError for what has no such sum.
         """
-        x = buffers.as_array(x)
-        _check_op(op, x.dtype)
-        if algorithm is None:
-            algorithm = "ring_all_reduce" if x.nbytes > SHORT else "recursive_doubling_all_reduce"
-        elif algorithm not in ALL_REDUCES:
-            raise ValueError(f"algorithm={algorithm!r}: expected one of {', '.join(ALL_REDUCES)}")
-        self._begin("all_reduce", x, op)
-        return self._same_shape("all_reduce", algorithm, x, out, op)
+        return self._run(self._all_reduce(x, op, out, algorithm))
 
-    def broadcast(self, x, root=0, out=None):
+    def reduce(self, x, root=0, op="sum", out=None, algorithm=None):
+        """The same on rank `root` only; None on the others."""
+        return self._run(self._reduce(x, root, op, out, algorithm))
+
+    def broadcast(self, x, root=0, out=None, algorithm=None):
         """The x of rank `root`, on every rank. The others pass an array of the same shape and dtype."""
-        x = buffers.as_array(x)
-        root = self._peer(root)
-        self._begin("broadcast", x, f"root {root}")
-        return self._same_shape("broadcast", "binomial_broadcast", x, out, root=root)
+        return self._run(self._broadcast(x, root, out, algorithm))
 
-    def all_gather(self, x, axis=0):
+    def all_gather(self, x, axis=0, algorithm=None):
         """The ranks' arrays joined along `axis`, in order of rank; they may differ in length along it."""
-        x = buffers.as_array(x)
-        x = x.reshape(1) if x.ndim == 0 else x
-        axis = _axis(axis, x.ndim)
-        order = [axis, *(i for i in range(x.ndim) if i != axis)]
-        front = x.transpose(order)  # the axis first, so that every rank's part is one run of memory
-        width = prod(front.shape[1:])
-        self._begin("all_gather", x, f"axis {axis}, rows of {width}", even=False)
-        lengths = self._lengths(x.shape[axis])
-        cuts = (0, *accumulate(n * width for n in lengths))
-        device, work = device_of(x), self._work_device(x)
-        keep = work is host and cuts[-1] * x.dtype.itemsize <= SHORT
-        plan = (self._plans.kept("ring_all_gather", cuts[-1], x.dtype, cuts) if keep else
-                self._new("ring_all_gather", work.empty(cuts[-1], x.dtype), work, cuts))
-        device.copy(plan.flat[cuts[self.rank]:cuts[self.rank + 1]].reshape(front.shape), front)
-        self._run("all_gather", plan)
-        whole = plan.flat.reshape(sum(lengths), *front.shape[1:])
-        if axis == 0 and work is device and not keep:
-            return whole
-        whole = whole.transpose([order.index(i) for i in range(x.ndim)])
-        result = device.like(whole.shape, x.dtype)
-        device.copy(result, whole)
-        return result
+        return self._run(self._all_gather(x, axis, algorithm))
 
-    def reduce_scatter(self, x, op="sum"):
+    def gather(self, x, root=0, algorithm=None):
+        """The ranks' arrays joined along the first axis on rank `root`; None on the others."""
+        return self._run(self._gather(x, root, algorithm))
+
+    def scatter(self, x=None, root=0, algorithm=None):
+        """Rows bounds(n, size)[r] to [r+1] of the x of rank `root`, on rank r; the others need no x."""
+        return self._run(self._scatter(x, root, algorithm))
+
+    def reduce_scatter(self, x, op="sum", algorithm=None):
         """Rows bounds(n, size)[r] to [r+1] of the sum over all ranks, on rank r; x is (n, ...) everywhere.
 
         Raises ValueError for an unknown op or a single number, TypeError for a sum of bool.
         """
-        x = buffers.as_array(x)
-        _check_op(op, x.dtype)
-        if x.ndim == 0:
-            raise ValueError("reduce_scatter cuts the first axis; a single number has none: use all_reduce")
-        self._begin("reduce_scatter", x, op)
-        rows, width = bounds(x.shape[0], self.size), prod(x.shape[1:])
-        device, work = device_of(x), self._work_device(x, op)
-        flat = work.empty(x.size, x.dtype)
-        device.copy(flat.reshape(x.shape), x)
-        self._run("reduce_scatter",
-                  self._new("ring_reduce_scatter", flat, work, [row * width for row in rows], op))
-        mine = flat.reshape(x.shape)[rows[self.rank]:rows[self.rank + 1]]
-        result = device.like(mine.shape, x.dtype)
-        device.copy(result, mine)
-        return result
+        return self._run(self._reduce_scatter(x, op, algorithm))
+
+    def all_to_all(self, x, algorithm=None):
+        """Rows bounds(n, size)[d] to [d+1] of x go to rank d; what came, joined in order of rank.
+
+        x is (n, ...) on every rank. With one row for each rank this is the transpose.
+        """
+        return self._run(self._all_to_all(x, algorithm))
+
+    def all_to_all_v(self, x, counts, algorithm=None):
+        """counts[d] rows of x go to rank d, in order; (what came, in order of rank, how many rows from each).
+
+        Raises ValueError if the counts are not those of the rows.
+        """
+        return self._run(self._all_to_all_v(x, counts, algorithm))
 
     def barrier(self):
-        """Returns when every rank has come: an all-reduce of one byte."""
-        token = np.zeros(1, np.uint8)
-        self._begin("barrier", token)
-        self._same_shape("barrier", "recursive_doubling_all_reduce", token, None, "max")
+        """Returns when every rank has come."""
+        self._run(self._barrier())
 
-    def split(self, color, key=None):
+    def all_reduce_async(self, x, op="sum", out=None, algorithm=None):
+        return self._begin_flight(self._all_reduce(x, op, out, algorithm, flying=True))
+
+    def reduce_async(self, x, root=0, op="sum", out=None, algorithm=None):
+        return self._begin_flight(self._reduce(x, root, op, out, algorithm, flying=True))
+
+    def broadcast_async(self, x, root=0, out=None, algorithm=None):
+        return self._begin_flight(self._broadcast(x, root, out, algorithm, flying=True))
+
+    def all_gather_async(self, x, axis=0, algorithm=None):
+        return self._begin_flight(self._all_gather(x, axis, algorithm, flying=True))
+
+    def reduce_scatter_async(self, x, op="sum", algorithm=None):
+        return self._begin_flight(self._reduce_scatter(x, op, algorithm, flying=True))
+
+    def all_to_all_async(self, x, algorithm=None):
+        return self._begin_flight(self._all_to_all(x, algorithm, flying=True))
+
+    def progress(self):
+        """Carry on what is in flight on this rank a little; how many collectives still are?"""
+        return self._flights.progress()
+
+    def plan(self, operation, buffer, op="sum", root=0, out=None, algorithm=None):
+        """A collective on one buffer, made once, to be run many times: `plan.run()`, or start, poll and wait.
+
+        operation: "all_reduce", "reduce", "broadcast" (in place, or into `out`), "reduce_scatter" (in place:
+        this rank's rows are plan.result), "all_gather" (this rank's rows of `buffer` are there already),
+        "all_to_all" (from `buffer` into `out`). buffer: a contiguous array, of the same shape on every rank,
+        best from `empty`: then ranks of a node read each other's memory. plan.result, plan.algorithm, plan.sent
+        and plan.messages (of one run), plan.peers. Raises ValueError for an unknown operation or a buffer that
+        is not contiguous.
+        """
+        return self._plan(operation, buffer, op, root, out, algorithm)
+
+    def empty(self, shape, dtype=np.float32):
+        """A new array with undefined contents in memory that the ranks of a node share, for `plan`.
+
+        Every rank must ask for it, with the same shape. It is 64-byte aligned, and given back at a later call
+        of `empty` when no rank uses it any more.
+        """
+        return self._empty(shape, np.dtype(dtype))
+
+    def split(self, color, key=None, name=None):
         """The group of the ranks that gave the same color, in order of key, then of rank.
 
-        color: an int from 0, or None to be in no group and get None. Every rank of this group must call it.
+        color: an int from 0, or None to be in no group and get None. name: for reports. Every rank of this
+        group must call it.
         """
         if color is not None and index(color) < 0:
             raise ValueError(f"color={color}: expected an int from 0, or None to be in no group")
         mine = np.array([[-1 if color is None else color, self.rank if key is None else index(key)]])
         self._begin("split", mine)
-        colors, keys = self.all_gather(mine).T
+        colors, keys = self._run(self._all_gather(mine, 0, None)).T
         members = sorted((r for r in range(self.size) if colors[r] == mine[0, 0]), key=lambda r: (keys[r], r))
         endpoint = self._endpoint.split(color, members)
-        return None if endpoint is None else Group(endpoint, self._checked)
+        if endpoint is None:
+            return None
+        return Group(endpoint, self._checked, name or f"{self.name}.{color}", self)
 
     def farewell(self):
         """This rank makes no more calls. With checks on, others hear of it instead of waiting for ever."""
         if self._checker is not None:
             self._checker("nothing more: its program has ended")
+
+    def _run(self, job):
+        plan, finish = job
+        if self._flights:
+            self._flights.run(plan)
+        else:
+            plan.run()
+        return finish()
+
+    def _begin_flight(self, job):
+        return self._flights.begin(*job)
 
     def _begin(self, operation, x, details="", even=True):
         """Say what comes, for reports; with checks on, make sure that all ranks say the same."""
@@ -138,68 +173,6 @@ class Group(PointToPoint):
             count = x.size if even else "any number of"
             self._checker(f"{operation}({count} {x.dtype}{details and ', '}{details})")
 
-    def _run(self, operation, plan):
-        plan.run()
-        self.ledger.add(operation, plan.messages, plan.sent, plan.flat.nbytes)
 
-    def _new(self, algorithm, flat, work, cuts=None, op="sum", **options):
-        device = host if isinstance(work, Staging) else work
-        return self._plans.new(algorithm, flat, cuts, op, device, **options)
-
-    def _work_device(self, x, op="sum"):
-        """Where to work on x: its own device if the transport can read it there, else staged on the host."""
-        device = device_of(x)
-        if device is host or (self._endpoint.takes_devices and op == "sum"):
-            return device
-        device.synchronize()
-        return Staging(device)
-
-    def _same_shape(self, operation, algorithm, x, out, op="sum", **options):
-        """A collective whose result is shaped like x: put x where the plan works, and run it there."""
-        if out is not None:
-            buffers.check_out(out, x.shape, x.dtype)
-        device, work = device_of(x), self._work_device(x, op)
-        in_place = out is not None and device_of(out) is work and self._contiguous(out, work)
-        if work is host and (in_place or (out is None and x.nbytes <= SHORT)):
-            plan = self._plans.kept(algorithm, x.size, x.dtype, None, op, out, **options)
-        else:
-            flat = out.reshape(-1) if in_place else work.empty(x.size, x.dtype)
-            plan = self._new(algorithm, flat, work, None, op, **options)
-        if not (in_place and buffers.same_memory(x, out)):
-            device.copy(plan.flat.reshape(x.shape), x)
-        self._run(operation, plan)
-        if in_place:
-            return out
-        result = plan.flat.reshape(x.shape)
-        if out is None and work is device and x.nbytes > SHORT:
-            return result
-        out = device.like(x.shape, x.dtype) if out is None else out
-        device.copy(out, result)
-        return out
-
-    def _contiguous(self, out, work):
-        work.synchronize()
-        return buffers.is_contiguous(out)
-
-    def _lengths(self, length):
-        """How long every rank's part is."""
-        plan = self._plans.kept("ring_all_gather", self.size, np.dtype(np.int64), tuple(range(self.size + 1)))
-        plan.flat[self.rank] = length
-        self._run("all_gather", plan)
-        return plan.flat.tolist()
-
-
-def _check_op(op, dtype):
-    if op not in COMBINE:
-        raise ValueError(f"op={op!r}: expected one of {', '.join(COMBINE)}")
-    if op == "sum" and dtype.kind == "b":
-        raise TypeError("a sum of bool is not defined: convert to integers, or take op='max' (any) or "
-                        "'min' (all)")
-    if dtype.kind in "USM" or dtype.names:
-        raise TypeError(f"arrays of dtype {dtype} can be moved, but not combined by {op!r}: expected numbers")
-
-
-def _axis(axis, ndim):
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis={axis}: the array has {ndim} axes")
-    return axis % ndim
+def _contiguous(array):
+    return buffers.is_contiguous(array)

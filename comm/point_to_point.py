@@ -10,7 +10,7 @@ from comm.execute import COLLECTIVE_TAG
 
 
 class PointToPoint:
-    """send, recv and sendrecv of a Group, which gives it an endpoint and a ledger."""
+    """send, recv and sendrecv of a Group, which gives it an endpoint, a ledger and what is in flight."""
 
     def send(self, array, to, tag=0):
         """Send to rank `to`; returns when the array may be changed, which may be when it has been received.
@@ -55,10 +55,14 @@ class PointToPoint:
             here = buffers.landing(out, endpoint.takes_devices)
             receives = [(here.reshape(-1), self._peer(source))]
             devices.append(device_of(out))
-        exchange = endpoint.exchange(sends, receives, tag)
         for device in devices:
             device.synchronize()
-        exchange()
+        if self._flights:
+            requests = endpoint.post(sends, receives, tag)
+            self._flights.carry_on(lambda: endpoint.test(requests))
+        else:
+            for call in endpoint.exchange(sends, receives, tag):
+                call()
         if sends:
             view, peer = sends[0]
             self.ledger.message(operation, self.ranks[peer], endpoint.pieces(view), view.nbytes)

@@ -80,6 +80,18 @@ def rounds(algorithm, rank, size, **options):
         yield item
 
 
+def everyone(rule, size, **options):
+    """The rounds of all ranks: items whose peers are (size,) and whose chunks are (size, count)."""
+    for items in rounds(rule, np.arange(size), size, **options):
+        yield [_full(item, size) for item in items]
+
+
+def _full(item, size):
+    chunks = np.asarray(item.chunks)
+    return item._replace(**{item._fields[0]: np.broadcast_to(item[0], size),
+                            "chunks": np.broadcast_to(chunks, (size, chunks.shape[-1]))})
+
+
 def bounds(count, size):
     """Where `count` things are cut into `size` chunks: size + 1 offsets, the first chunks one longer.
 

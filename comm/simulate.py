@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from comm.algorithms import ALGORITHMS
-from comm.schedule import NONE, ROOTED, Recv, Send, rounds
+from comm.schedule import NONE, ROOTED, Recv, Send, everyone, rounds
 
 NOTHING = 0  # this rank holds nothing of use in this chunk
 
@@ -120,22 +120,14 @@ def play(name, size, held, root=0, **options):
     algorithm = ALGORITHMS[name]
     fits = after(name, size)[0] if algorithm.collective == "all_to_all" and not algorithm.even else None
     room = _Room(algorithm.collective, fits)
-    everyone = rounds(algorithm.rule, np.arange(size), size, **options_of(name, root, options))
-    for number, items in enumerate(everyone, 1):
-        items = [_full(item, size) for item in items]
+    all_rounds = everyone(algorithm.rule, size, **options_of(name, root, options))
+    for number, items in enumerate(all_rounds, 1):
         flying = _match(number, items, size)
         contents = {n: held[keys[:, None] // size, chunks] for n, (keys, chunks) in flying.items()}
         for item in items:
             if isinstance(item, Recv):
                 _land(number, item, held, flying, contents, room)
         yield number, items
-
-
-def _full(item, size):
-    """An item's fields for all ranks: the peer as (size,), the chunks as (size, count)."""
-    chunks = np.asarray(item.chunks)
-    return item._replace(**{item._fields[0]: np.broadcast_to(item[0], size),
-                            "chunks": np.broadcast_to(chunks, (size, chunks.shape[-1]))})
 
 
 def _match(number, items, size):
@@ -216,9 +208,9 @@ def prove(name, size, root=0, **options):
 
 def _prove(algorithm, name, size, root, options):
     held = before(name, size, root, **options)
-    everyone, sent, messages = [], np.zeros(size, int), np.zeros(size, int)
+    played, sent, messages = [], np.zeros(size, int), np.zeros(size, int)
     for _, items in play(name, size, held, root, **options):
-        everyone.append(items)
+        played.append(items)
         for item in (i for i in items if isinstance(i, Send)):
             sent += (item.to != NONE) * item.chunks.shape[1]
             messages += item.to != NONE
@@ -226,15 +218,15 @@ def _prove(algorithm, name, size, root, options):
     for rank, chunk in np.argwhere((held != want) & where)[:1]:
         raise Broken(f"rank {rank} ends with {_said(held, rank, chunk)} in chunk {chunk}, not with "
                      f"{_said(want, rank, chunk)}")
-    for what, is_, formula in (("rounds", len(everyone), algorithm.rounds(size, **options)),
+    for what, is_, formula in (("rounds", len(played), algorithm.rounds(size, **options)),
                                ("chunks from the busiest rank", sent.max(), algorithm.sent(size, **options)),
                                ("chunks in all", sent.sum(), algorithm.total(size, **options))):
         if is_ != formula:
             raise Broken(f"{is_} {what}, the formula says {formula}")
     few = {0, 1, root, size // 2, size - 1} & set(range(size))
     for rank in range(size) if size <= 33 and root == 0 else few:
-        _check_one_rank(algorithm.rule, rank, size, everyone, options_of(name, root, options))
-    return Cost(len(everyone), sent, messages)
+        _check_one_rank(algorithm.rule, rank, size, played, options_of(name, root, options))
+    return Cost(len(played), sent, messages)
 
 
 def prove_all(name, size):
@@ -260,12 +252,12 @@ def _said(held, rank, chunk):
     return f"the summands of ranks {[r for r in range(mask.bit_length()) if mask >> r & 1]}"
 
 
-def _check_one_rank(rule, rank, size, everyone, options):
+def _check_one_rank(rule, rank, size, played, options):
     """The rule with an int, which is what runs, must say what the rule with a vector says."""
     alone = list(rounds(rule, rank, size, **options))
-    if len(alone) != len(everyone):
-        raise Broken(f"rank {rank} has {len(alone)} rounds, not {len(everyone)}")
-    for number, (mine, all_) in enumerate(zip(alone, everyone), 1):
+    if len(alone) != len(played):
+        raise Broken(f"rank {rank} has {len(alone)} rounds, not {len(played)}")
+    for number, (mine, all_) in enumerate(zip(alone, played), 1):
         if len(mine) != len(all_):
             raise Broken(f"round {number}: rank {rank} alone has {len(mine)} items, not {len(all_)}")
         for one, many in zip(mine, all_):

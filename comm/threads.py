@@ -13,6 +13,8 @@ from functools import partial
 
 import numpy as np
 
+from comm.device import host
+
 
 class Deadlock(RuntimeError):
     """Every rank waits for another one, or for one that has ended; the message says who for whom."""
@@ -40,6 +42,18 @@ class Post:
                f"{self.view.nbytes} bytes"
 
 
+@dataclass(eq=False)
+class Arrival:
+    """A rank that waits for others at a barrier."""
+
+    owner: int
+    operation: str
+    done: bool = False
+
+    def __str__(self):
+        return f"rank {self.owner} waits in {self.operation} for the ranks of its node"
+
+
 class Board:
     """Where the ranks of one process post their messages. One lock guards all of it."""
 
@@ -51,6 +65,8 @@ class Board:
         self._channels = defaultdict(deque)
         self._waiting = {}  # rank -> the Post that it waits for
         self._ended = set()
+        self._meetings = defaultdict(list)
+        self.shared = defaultdict(dict)  # what ranks show each other, by a key that they agree on
 
     def post(self, context, post):
         """Match with the other half if it is there, else leave it."""
@@ -69,6 +85,21 @@ class Board:
             if self._waiting.get(other.owner) is other:
                 del self._waiting[other.owner]
                 self._wake[other.owner].notify()
+
+    def meet(self, place, size, arrival):
+        """Note that a rank has come to a place; when `size` have, none of them waits any longer."""
+        with self._lock:
+            self._stop_if_failed()
+            here = self._meetings[place]
+            here.append(arrival)
+            if len(here) < size:
+                return
+            del self._meetings[place]
+            for one in here:
+                one.done = True
+                if self._waiting.get(one.owner) is one:
+                    del self._waiting[one.owner]
+                    self._wake[one.owner].notify()
 
     def wait(self, post):
         with self._lock:
@@ -136,9 +167,10 @@ class Threads:
 
     takes_devices = False
 
-    def __init__(self, board, ranks, rank, context=()):
-        self._board, self._context, self._splits = board, context, 0
+    def __init__(self, board, ranks, rank, nodes=None, context=()):
+        self._board, self._context, self._splits, self._shares = board, context, 0, 0
         self.ranks, self.rank, self.size = tuple(ranks), rank, len(ranks)
+        self.nodes = (0,) * self.size if nodes is None else tuple(nodes)
         self.operation = "send or receive"
 
     def pieces(self, view):
@@ -160,17 +192,39 @@ class Threads:
     def test(self, posts):
         return all(self._board.test(post) for post in posts)
 
-    def exchange(self, sends, receives, tag):
-        """A call that sends and receives all of these at once and returns when they are done."""
-        return partial(self._exchange, sends, receives, tag)
+    def exchange(self, sends, receives, tag, kept=False):
+        """Calls that send and receive all of these at once and return when that is done."""
+        return [partial(self._exchange, sends, receives, tag)] if sends or receives else []
 
     def _exchange(self, sends, receives, tag):
         self.wait(self.post(sends, receives, tag))
+
+    def share(self, nbytes):
+        """Memory of the ranks of this node that all of them can read. Every rank of the group must call it.
+
+        Returns ({rank: its (nbytes,) bytes}, meet, post, free): meet() waits for all of them, post() begins to.
+        """
+        self._shares += 1
+        node = self.nodes[self.rank]
+        mates = [rank for rank in range(self.size) if self.nodes[rank] == node]
+        place = (*self._context, "share", self._shares, node)
+        self._board.shared[place][self.rank] = host.empty(nbytes, np.uint8)
+
+        def post():
+            arrival = Arrival(self.ranks[self.rank], self.operation)
+            self._board.meet(place, len(mates), arrival)
+            return [arrival]
+
+        def meet():
+            self.wait(post())
+
+        meet()
+        return self._board.shared[place], meet, post, lambda: self._board.shared.pop(place, None)
 
     def split(self, color, members):
         """The end of a new group: `members` are its ranks here, in its order; None for a rank in no group."""
         self._splits += 1
         if color is None:
             return None
-        ranks = [self.ranks[m] for m in members]
-        return Threads(self._board, ranks, members.index(self.rank), (*self._context, self._splits, color))
+        return Threads(self._board, [self.ranks[m] for m in members], members.index(self.rank),
+                       [self.nodes[m] for m in members], (*self._context, self._splits, color))

@@ -1,8 +1,8 @@
 """MPI as a transport: the only file that imports mpi4py. (Ranks as threads: comm/threads.py.)
 
-A transport gives each rank of a group an *endpoint*: rank, size, ranks, operation (for reports),
-takes_devices, and exchange, post, wait, test, pieces, split. Bytes travel, so every dtype does, and a message
-over MPI's limit of 2^31 - 1 is cut into pieces that both sides cut alike.
+A transport gives each rank of a group an *endpoint*: rank, size, ranks, nodes, operation (for reports),
+takes_devices, and exchange, post, wait, test, pieces, share, split. Bytes travel, so every dtype does, and a
+message over MPI's limit of 2^31 - 1 is cut into pieces that both sides cut alike.
 An exception on one rank ends all of them: see `_end_all_ranks_on_error`.
 """
 
@@ -14,8 +14,13 @@ import threading
 import traceback
 from functools import partial
 
+import numpy as np
+
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
 """Environment variables that tell a process that an MPI launcher started it."""
+
+PERSISTENT = 16  # requests at most that one round of a kept plan holds for good
+PAGE = 4096  # bytes
 
 MPI = None  # mpi4py.MPI once `world` has started it
 _pid = None  # the process that is the rank
@@ -31,8 +36,8 @@ class MPIRanks:
 
     limit = 1 << 30  # bytes of one message; MPI counts in 32 bits
 
-    def __init__(self, comm, ranks, takes_devices):
-        self._comm, self.takes_devices = comm, takes_devices
+    def __init__(self, comm, ranks, nodes, takes_devices):
+        self._comm, self.takes_devices, self.nodes = comm, takes_devices, nodes
         self.rank, self.size, self.ranks = comm.Get_rank(), comm.Get_size(), tuple(ranks)
         self.operation = ""
 
@@ -49,16 +54,24 @@ class MPIRanks:
             for start in range(0, max(1, view.size), self._step(view)):
                 yield [_raw(view[start:start + self._step(view)]), MPI.BYTE], peer
 
-    def exchange(self, sends, receives, tag):
-        """A call that sends and receives all of these at once and returns when they are done."""
+    def exchange(self, sends, receives, tag, kept=False):
+        """Calls that, one after the other, send and receive all of these at once and return when that is done.
+
+        kept: they will be called many times, so that it pays to tell MPI only once what they are.
+        """
         out, into = list(self._cut(sends)), list(self._cut(receives))
+        if not out and not into:
+            return []
+        if kept and len(out) + len(into) <= PERSISTENT:
+            return _Persistent([self._comm.Recv_init(message, source, tag) for message, source in into] +
+                               [self._comm.Send_init(message, to, tag) for message, to in out])
         if len(out) == 1 and len(into) == 1:
-            return partial(self._comm.Sendrecv, *out[0], tag, *into[0], tag)
+            return [partial(self._comm.Sendrecv, *out[0], tag, *into[0], tag)]
         if len(out) == 1 and not into:
-            return partial(self._comm.Send, *out[0], tag)
+            return [partial(self._comm.Send, *out[0], tag)]
         if len(into) == 1 and not out:
-            return partial(self._receive, *into[0], tag)
-        return lambda: MPI.Request.Waitall(self._post(out, into, tag))
+            return [partial(self._receive, *into[0], tag)]
+        return [lambda: MPI.Request.Waitall(self._post(out, into, tag))]
 
     def _receive(self, message, source, tag):
         """Receive, and say so if less came than was expected (MPI itself refuses only more)."""
@@ -88,7 +101,44 @@ class MPIRanks:
         comm = self._comm.Split(MPI.UNDEFINED if color is None else color, key)
         if color is None:
             return None
-        return MPIRanks(comm, [self.ranks[m] for m in members], self.takes_devices)
+        return MPIRanks(comm, [self.ranks[m] for m in members], tuple(self.nodes[m] for m in members),
+                        self.takes_devices)
+
+    def share(self, nbytes):
+        """Shared memory of the ranks of this node: see comm.shared.Block. Every rank of the group must call it.
+
+        Returns ({rank: its (nbytes,) bytes}, meet, post, free): meet() waits for all of them, post() begins to.
+        """
+        mates = [rank for rank in range(self.size) if self.nodes[rank] == self.nodes[self.rank]]
+        node = self._comm.Split(self.nodes[self.rank], self.rank)
+        window = MPI.Win.Allocate_shared(nbytes + PAGE, 1, comm=node)
+        pieces = {rank: _aligned(window.Shared_query(i)[0], nbytes) for i, rank in enumerate(mates)}
+
+        def free():
+            window.Free()
+            node.Free()
+
+        return pieces, node.Barrier, lambda: [node.Ibarrier()], free
+
+
+class _Persistent(list):
+    """Calls of persistent requests: all start, then all are waited for."""
+
+    def __init__(self, requests):
+        super().__init__([*(request.Start for request in requests), *(request.Wait for request in requests)])
+        self._requests = requests
+
+    def __del__(self):
+        if not MPI.Is_finalized():
+            for request in self._requests:
+                request.Free()
+
+
+def _aligned(memory, nbytes):
+    """`nbytes` of `memory` from a page's beginning on, which is the same place in every process."""
+    whole = np.frombuffer(memory, np.uint8)
+    start = -whole.ctypes.data % PAGE
+    return whole[start:start + nbytes]
 
 
 def _raw(view):
@@ -116,7 +166,25 @@ def world():
                            "mpirun of this environment")
     _end_all_ranks_on_error()
     aware = comm.allreduce(int(cuda_aware()), op=MPI.MIN)  # one rank that cannot is enough to stage on all
-    return MPIRanks(comm.Dup(), range(comm.Get_size()), bool(aware))
+    return MPIRanks(comm.Dup(), range(comm.Get_size()), _nodes(comm), bool(aware))
+
+
+def _nodes(comm):
+    """The number of every rank's node: ranks that can share memory are of one node. MINIGPT_NODES overrides.
+
+    MINIGPT_NODES="0,0,1,1" makes this machine play two nodes, to try what hierarchical algorithms do.
+    """
+    told = os.environ.get("MINIGPT_NODES")
+    if told is None:
+        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        found = comm.allgather(node.bcast(comm.Get_rank()))
+        node.Free()
+    else:
+        found = told.split(",")
+        if len(found) != comm.Get_size():
+            raise RuntimeError(f"MINIGPT_NODES={told!r} names the node of {len(found)} ranks: expected a number "
+                               f"for each of {comm.Get_size()}, as in 0,0,1,1")
+    return tuple(sorted(set(found), key=found.index).index(name) for name in found)
 
 
 def cuda_aware():

@@ -30,20 +30,23 @@ def world():
         return _process[0]
 
 
-def run(size, function, checked=None):
+def run(size, function, checked=None, nodes=None):
     """Run function(group) on `size` ranks, threads of this process; returns the results in order of rank.
 
     If a rank raises, the others are stopped at their next communication and its exception is raised here,
     with a note that names the rank. If no rank can go on, Deadlock is raised and says who waits for whom.
     checked: compare the calls of all ranks before each collective; None: as MINIGPT_COMM_CHECK says.
+    nodes: the number of every rank's node, for ranks that play several hosts; None: all are on one.
     """
     if size < 1:
         raise ValueError(f"size={size}: expected at least one rank")
+    if nodes is not None and len(nodes) != size:
+        raise ValueError(f"nodes={nodes}: expected the node of each of {size} ranks")
     board, results = Board(size), [None] * size
 
     def body(rank):
         try:
-            _here.world = Group(Threads(board, range(size), rank), checked)
+            _here.world = Group(Threads(board, range(size), rank, nodes), checked)
             results[rank] = function(_here.world)
         except BaseException as error:
             board.end(rank, error)

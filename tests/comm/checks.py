@@ -234,7 +234,7 @@ def check_wrong_arguments_are_named(group):
     fixed = np.ones(3)
     fixed.flags.writeable = False
     for error, words, call in [
-        (ValueError, "op='mean'", lambda: group.all_reduce(x, "mean")),
+        (ValueError, "op='average'", lambda: group.all_reduce(x, "average")),
         (TypeError, "sum of bool", lambda: group.all_reduce(x > 0)),
         (TypeError, "dtype object", lambda: group.all_reduce(["a", None])),
         (ValueError, "out has shape", lambda: group.all_reduce(x, out=np.ones(4))),

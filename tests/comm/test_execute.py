@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from comm.algorithms.ring import ring_all_reduce
+from comm.choose import Choice
 from comm.device import host
-from comm.execute import Plan, Plans
+from comm.execute import Plan
+from comm.ledger import Ledger
+from comm.plans import Plans
 from comm.schedule import Recv, Send, bounds
 from tests.ranks import run
 
@@ -121,7 +124,7 @@ def in_segments(group):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_long_messages_are_cut_into_segments(size, monkeypatch):
-    monkeypatch.setattr("comm.execute.SEGMENT", 24)
+    monkeypatch.setattr("comm.bind.SEGMENT", 24)
     run(size, in_segments)
 
 
@@ -135,9 +138,9 @@ def test_scratch_is_no_longer_than_a_segment(algorithm, monkeypatch):
             return super().empty(count, dtype)
 
     def body(group):
-        Plans(group._endpoint).new(algorithm, np.ones(10_000), device=Counting())
+        Plans(group._endpoint, Ledger()).new("all_reduce", Choice(algorithm), np.ones(10_000), device=Counting())
 
-    monkeypatch.setattr("comm.execute.SEGMENT", 800)
+    monkeypatch.setattr("comm.bind.SEGMENT", 800)
     run(3, body)
     assert len(asked) == 3
     assert max(asked) == 100

@@ -75,7 +75,7 @@ def test_many_different_shapes_do_not_pile_up_plans():
 
 def test_a_group_shows_who_it_is():
     assert run(3, lambda group: repr(group.split(group.rank // 2)))[2] == \
-        "Group(rank 0 of 1, ranks in the world [2])"
+        "Group('world.1', rank 0 of 1, ranks in the world [2])"
 
 
 @st.composite

@@ -1,0 +1,199 @@
+"""From the rounds of an algorithm to calls on memory: what is sent from where, where it lands, what is added.
+
+A message is one run of memory, or is packed. What comes to be added lands in scratch, unless the chunk that
+it is added to is still in the source: then it lands where the sum will be. Long messages are cut into
+segments, which go one after the other: that needs little scratch and adds what is still in cache.
+"""
+
+from functools import partial
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from comm.device import host
+from comm.memory import SOURCE, segments, size_of
+from comm.schedule import NONE, Recv, Send, rounds
+
+SEGMENT = 4 << 20  # bytes of one message at most
+TILE = 128 << 10  # bytes that are read from a neighbour's memory at a time: sums of several stay in cache
+
+COMBINE = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
+"""How two summands become one. NumPy adds 16-bit floats in float32 and rounds the sum: once for every hop."""
+
+
+class Move(NamedTuple):
+    """One turn of one rank: every call `before`, an exchange of messages or a barrier, every call `after`."""
+
+    before: list
+    exchange: list  # calls that together block until everything has come and gone
+    post: partial  # begins the same and returns requests
+    after: list
+    traffic: list  # (peer, messages, bytes) that leave this rank
+
+
+class Part(NamedTuple):
+    """A segment of one message of a round."""
+
+    item: Send | Recv
+    places: list
+    direct: bool  # it is sent from where it lies, or received where it belongs; if not, by way of scratch
+
+
+class Binder:
+    """Binds the rounds of one rank to its memory. See comm.execute.Plan for the arguments."""
+
+    def __init__(self, endpoint, memory, op, device, tag, kept, window):
+        self._endpoint, self._memory, self._op, self._device = endpoint, memory, op, device
+        self._tag, self._kept, self._window = tag, kept, window
+        self._dtype = memory.arrays[0].dtype
+
+    def moves(self, rule, promised):
+        """All moves of this rank in order. promised: the slots that must be in `flat` at the end."""
+        turns = []
+        for number, items in enumerate(rounds(rule, self._endpoint.rank, self._endpoint.size)):
+            items = [i._replace(chunks=np.ravel(i.chunks).tolist()) for i in items if i[0] != NONE]
+            turns += self._meet(number, items) if self._window else self._turns(items)
+            self._memory.fresh.difference_update(s for i in items if isinstance(i, Recv) for s in i.chunks)
+        need = max((sum(size_of(p.places) for p in turn if not p.direct) for turn in turns if type(turn) is list),
+                   default=0)
+        scratch = self._device.empty(need, self._dtype)
+        moves = [self._bind(turn, scratch) if type(turn) is list else turn for turn in turns]
+        return moves + self._last(promised)
+
+    def _turns(self, items):
+        """The messages of a round as lists of Parts, carried out in turn; all ranks cut a message alike.
+
+        Segments go one after the other, unless a rank would send a segment after receiving it.
+        """
+        memory, lanes = self._memory, []
+        sends, receives = ([item for item in items if isinstance(item, kind)] for kind in (Send, Recv))
+        sent, received = ([slot for item in half for slot in item.chunks] for half in (sends, receives))
+        crossing = not memory.fresh.issuperset(set(sent) & set(received))
+        for item in sends:
+            runs = memory.runs(item.chunks)
+            lanes.append([Part(item, places, len(places) == 1) for places in self._segments(runs, SEGMENT)])
+        for item in receives:
+            lanes.append([Part(item, places, len(places) == 1 and (
+                places[0].array == SOURCE if item.reduce else not crossing))
+                for places in self._segments(self._landing(item), SEGMENT)])
+        if not crossing or sent == received:
+            return [[part for part in turn if part] for turn in zip_longest(*lanes)]
+        return [[part for lane in lanes for part in lane]] if any(lanes) else []
+
+    def _landing(self, item):
+        """Where what comes is combined or put. Its slots are in the source no longer."""
+        if not item.reduce:
+            self._memory.fresh.difference_update(item.chunks)
+        runs = self._memory.runs(item.chunks)
+        self._memory.fresh.difference_update(item.chunks)
+        return runs
+
+    def _segments(self, runs, nbytes):
+        return segments(runs, max(1, nbytes // self._dtype.itemsize))
+
+    def _bind(self, turn, scratch):
+        """A turn of messages as a Move."""
+        memory, copy = self._memory, self._device.copy
+        sends, receives, before, after, used = [], [], [], [], 0
+        for item, places, direct in turn:
+            sending = isinstance(item, Send)
+            if direct:
+                view = memory.view(places[0]) if sending else memory.target(places[0])
+            else:
+                view = scratch[used:used + size_of(places)]
+                used += view.size
+            (sends if sending else receives).append((view, int(item[0])))
+            for place, piece in _pieces(places, view):
+                if not sending and item.reduce:
+                    after.append(self._combine(place, piece))
+                elif not direct:
+                    (before if sending else after).append(
+                        partial(copy, piece, memory.view(place)) if sending else
+                        partial(copy, memory.target(place), piece))
+        if self._device is not host:
+            before.append(self._device.synchronize)
+        endpoint, tag = self._endpoint, self._tag
+        return Move(before, endpoint.exchange(sends, receives, tag, self._kept),
+                    partial(endpoint.post, sends, receives, tag), after,
+                    [(peer, endpoint.pieces(view), view.nbytes) for view, peer in sends])
+
+    def _combine(self, place, came):
+        """The call that adds `came` to what is at a place."""
+        mine, target = self._memory.view(place), self._memory.target(place)
+        if self._device is host:
+            return partial(COMBINE[self._op], mine, came, out=target)
+        return partial(self._device.add_into, target, came)
+
+    def _meet(self, number, items):
+        """A round where some peers are of this node: they meet, then each reads what the others show it."""
+        window, memory = self._window, self._memory
+        mates = [item for item in items if item[0] in window.mates]
+        others = [item for item in items if item[0] not in window.mates]
+        if not window.meets(number):
+            return self._turns(others)
+        shown, reads, traffic = [], [], []
+        for item in (i for i in mates if isinstance(i, Send)):
+            runs = memory.runs(item.chunks)
+            shown += [place for place in runs if place not in shown]
+            traffic.append((item.to, 1, size_of(runs) * self._dtype.itemsize))
+        for item in (i for i in mates if isinstance(i, Recv)):
+            reads += self._reads(item, window.shown(number, item.source))
+        reads.sort(key=lambda read: read[:2])  # stable: summands of one place are added in order
+        before = [partial(np.copyto, there, memory.view(place)) for place in shown
+                  if (there := window.mine(place)) is not None]
+        return [Move(before, [window.barrier], window.post, [call for *_, call in reads], traffic),
+                *self._turns(others)]
+
+    def _reads(self, item, theirs):
+        """(array, start, call) for each tile that this rank takes out of the memory of a rank of its node."""
+        lanes = (self._segments(runs, TILE) for runs in (self._landing(item), self._memory.runs(theirs)))
+        for mine, their in zip(*lanes, strict=True):
+            for place, other in _common(mine, their):
+                came = self._window.view(item.source, other)
+                call = self._combine(place, came) if item.reduce else partial(np.copyto, self._memory.target(place),
+                                                                              came)
+                yield max(place.array, 0), place.start, call
+
+    def _last(self, promised):
+        """Complete what is promised; on shared memory, stay until nobody reads mine any more."""
+        memory, calls = self._memory, []
+        slots = range(len(memory.places)) if promised is None else promised
+        for place in memory.runs([slot for slot in slots if slot in memory.fresh]):
+            calls.append(partial(self._device.copy, memory.target(place), memory.view(place)))
+        if self._op == "mean":
+            memory.fresh.clear()
+            calls += [partial(_divide, memory.target(place), self._endpoint.size) for place in memory.runs(slots)]
+        if self._window is not None:
+            return [Move([], [self._window.barrier], self._window.post, calls, [])]
+        return [Move([], [], list, calls, [])] if calls else []
+
+
+def _pieces(places, view):
+    """(place, its piece of a message)."""
+    at = 0
+    for place in places:
+        end = at + place.stop - place.start
+        yield place, view[at:end]
+        at = end
+
+
+def _common(mine, theirs):
+    """Two lists of places of the same total length, cut so that they match one to one."""
+    mine, theirs = list(mine), list(theirs)
+    while mine and theirs:
+        a, b = mine.pop(0), theirs.pop(0)
+        n = min(a.stop - a.start, b.stop - b.start)
+        yield a._replace(stop=a.start + n), b._replace(stop=b.start + n)
+        if a.start + n < a.stop:
+            mine.insert(0, a._replace(start=a.start + n))
+        if b.start + n < b.stop:
+            theirs.insert(0, b._replace(start=b.start + n))
+
+
+def _divide(total, size):
+    """The mean from the sum, in place; 16-bit floats are divided in float32, as they were added."""
+    if total.dtype.itemsize == 2:
+        total[...] = total.astype(np.float32) / np.float32(size)
+    else:
+        np.divide(total, size, out=total)

@@ -1,0 +1,71 @@
+"""Plans in flight: begun, and carried on whenever their rank has a moment.
+
+A plan in flight needs its rank to come by between its rounds. So whoever waits on a rank carries on all that
+is in flight on it, whichever group it belongs to: ranks may wait for different things first.
+"""
+
+import time
+
+
+class Handle:
+    """A collective that has begun. `done`; `test()` carries it on; `wait()` returns its result.
+
+    The input must not be changed, nor `out` read, before it is done.
+    """
+
+    def __init__(self, flights, plan, finish):
+        self._flights, self._plan, self._finish = flights, plan, finish
+        self.done, self._result = False, None
+
+    def test(self):
+        """Go as far as is possible without waiting; is it done?"""
+        if not self.done and self._plan.poll():
+            self._result = self._finish()
+            self.done = True
+            self._flights.remove(self)
+        return self.done
+
+    def wait(self):
+        """Finish, and return what the blocking call returns."""
+        self._flights.carry_on(self.test)
+        return self._result
+
+
+class Flights:
+    """Everything that is in flight on one rank."""
+
+    def __init__(self):
+        self._handles = []
+
+    def __bool__(self):
+        return bool(self._handles)
+
+    def begin(self, plan, finish):
+        handle = Handle(self, plan, finish)
+        self._handles.append(handle)
+        plan.start()
+        handle.test()
+        return handle
+
+    def remove(self, handle):
+        self._handles.remove(handle)
+
+    def progress(self):
+        """Carry on everything a little; how much is still in flight?"""
+        for handle in list(self._handles):
+            handle.test()
+        return len(self._handles)
+
+    def run(self, plan):
+        """plan.run(), while everything in flight goes on too."""
+        if not self._handles:
+            plan.run()
+            return
+        plan.start()
+        self.carry_on(plan.poll)
+
+    def carry_on(self, is_done):
+        """Until is_done(), carry on what is in flight, and leave the core to others in between."""
+        while not is_done():
+            self.progress()
+            time.sleep(0)

@@ -1,0 +1,97 @@
+"""What the jobs of all collectives share."""
+
+import numpy as np
+
+from comm import buffers
+from comm.algorithms import ALGORITHMS
+from comm.bind import COMBINE
+from comm.choose import Choice
+from comm.device import Staging, device_of, host
+
+
+class Base:
+    """A Group has _endpoint, _plans, _chooser, _flights, _peer(rank) and
+    _begin(operation, x, details)."""
+
+    def _run(self, job):
+        """Run a job's plan, while what is in flight goes on; its result."""
+        plan, finish = job
+        if self._flights:
+            self._flights.run(plan)
+        else:
+            plan.run()
+        return finish()
+
+    def _choose(self, collective, nbytes, algorithm=None, window=True):
+        """The Choice for M = nbytes. window: may ranks of a node meet in shared memory?"""
+        if algorithm is None:
+            return self._chooser.pick(collective, nbytes, window)
+        return self._chooser.named(_name(collective, algorithm), nbytes)
+
+    def _work_device(self, x, op="sum"):
+        """Where to work on x: its own device if the transport can read it there, else staged on the host."""
+        device = device_of(x)
+        if device is host or (self._endpoint.takes_devices and op == "sum"):
+            return device
+        device.synchronize()
+        return Staging(device)
+
+    def _new(self, operation, choice, flat, work, cuts=None, **how):
+        device = host if isinstance(work, Staging) else work
+        return self._plans.new(operation, choice, flat, cuts, device=device, **how)
+
+    def _all_gather_of(self, operation, numbers):
+        """The job that joins a few integers of every rank; its result is valid until the next one."""
+        n = numbers.size
+        plan = self._plans.kept(("integers", operation, n), lambda: self._plans.new(
+            operation, Choice("ring_all_gather"), host.empty(n * self.size, np.int64),
+            [n * rank for rank in range(self.size + 1)], kept=True))
+        plan.flat[n * self.rank:n * (self.rank + 1)] = numbers
+        return plan, lambda: plan.flat
+
+
+def _name(collective, algorithm):
+    known = [name for name, entry in ALGORITHMS.items() if entry.collective == collective]
+    for name in (algorithm, f"{algorithm}_{collective}"):
+        if name in known:
+            return name
+    raise ValueError(f"algorithm={algorithm!r}: expected one of {', '.join(known)}")
+
+
+def is_contiguous(array):
+    """One run of memory? Waits for what a device has yet to do."""
+    device_of(array).synchronize()
+    return buffers.is_contiguous(array)
+
+
+def copied(device, target, source):
+    """`target`, after `source` has been copied there."""
+    device.copy(target, source)
+    return target
+
+
+def own(device, array):
+    """The array, or a copy of it on `device` if it is elsewhere."""
+    return array if device_of(array) is device else copied(device, device.like(array.shape, array.dtype), array)
+
+
+def nothing():
+    """The result of a rank that gets none."""
+
+
+def check_op(op, dtype):
+    """Raise unless numbers of this dtype can be combined by `op`."""
+    if op not in COMBINE:
+        raise ValueError(f"op={op!r}: expected one of {', '.join(COMBINE)}")
+    if dtype.kind == "b" and op not in ("max", "min"):
+        raise TypeError(f"a {op} of bool is not defined: convert to integers, or take op='max' (any) or 'min' (all)")
+    if op == "mean" and dtype.kind in "iu":
+        raise TypeError(f"a mean of {dtype} is no {dtype}: convert to floats first, or take op='sum'")
+    if dtype.kind in "USMm" and not (dtype.kind == "m" and op != "prod") or dtype.names:
+        raise TypeError(f"arrays of dtype {dtype} can be moved, but not combined by {op!r}: expected numbers")
+
+
+def check_rows(operation, x):
+    """Raise unless x has a first axis to cut."""
+    if x.ndim == 0:
+        raise ValueError(f"{operation} cuts the first axis; a single number has none: use all_reduce or broadcast")

@@ -1,0 +1,84 @@
+"""The plans of one group: new ones, and those kept for buffers that are used again and again."""
+
+from collections import OrderedDict
+from functools import partial
+from itertools import pairwise
+
+from comm.algorithms import ALGORITHMS
+from comm.device import host
+from comm.execute import COLLECTIVE_TAG, Plan
+from comm.schedule import ROOTED, bounds, everyone
+from comm.shared import Window, Windows, fits, offsets
+
+TAGS = 1 << 12  # collectives in flight at once
+
+
+class Plans:
+    """Makes plans that count in `ledger`.
+
+    operation: whose call it is ("all_reduce"). choice: a name of the registry, its options and whether ranks
+    of a node meet in shared memory (comm.choose.Choice). Every rank of the group makes the same plans in the
+    same order.
+    """
+
+    def __init__(self, endpoint, ledger, limit=64):
+        self._endpoint, self._ledger, self._limit = endpoint, ledger, limit
+        self._kept = OrderedDict()
+        self._scratch = host.empty(0, "u1")
+        self._in_flight = 0
+        self.windows = Windows(endpoint)
+
+    def new(self, operation, choice, flat, cuts=None, *, root=0, flying=False, block=None, **how):
+        """A plan. cuts: None for even chunks. flying: it gets messages of its own. The rest: see Plan.
+
+        block: the shared memory that all its arrays lie in.
+        """
+        endpoint, (name, options) = self._endpoint, choice[:2]
+        algorithm = ALGORITHMS[name]
+        if algorithm.collective in ROOTED:
+            options = {**options, "root": root}
+        if cuts is None:
+            cuts = bounds(flat.size, algorithm.chunks(endpoint.size, **choice[1]))
+        if flying:
+            self._in_flight += 1
+            how["tag"] = COLLECTIVE_TAG + 2 + self._in_flight % TAGS
+        window = self._window(algorithm.rule, options, choice.window, block, flat, how)
+        plan = Plan(endpoint, partial(algorithm.rule, **options), flat, cuts, window=window, **how)
+        longest = max((b - a for a, b in pairwise([*cuts, *how.get("out_cuts", ())])), default=0)
+        formula = algorithm.sent(endpoint.size, **choice[1]) * longest * flat.dtype.itemsize
+        plan.tally = self._ledger.tally(operation, name, flat.nbytes, formula, plan.peers)
+        plan.algorithm, plan.window = name, window is not None
+        return plan
+
+    def kept(self, key, make):
+        """The plan of this key: make() makes it the first time, and when the block to stage in is another one."""
+        key = key, self.windows.version
+        plan = self._kept.get(key)
+        if plan is None:
+            plan = make()
+            self._kept[key[0], self.windows.version] = plan
+            if len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+        return plan
+
+    def scratch(self, count, dtype):
+        """Host memory for one blocking plan, the same again and again: new pages are slow."""
+        nbytes = count * dtype.itemsize
+        if self._scratch.nbytes < nbytes:
+            self._scratch = host.empty(nbytes, "u1")
+        return self._scratch[:nbytes].view(dtype)
+
+    def _window(self, rule, options, wanted, block, flat, how):
+        """Where ranks of a node meet, or None: nobody to meet, or the rounds would overwrite what is read."""
+        size = self._endpoint.size
+        if not wanted or size == 1:
+            return None
+        all_rounds = list(everyone(rule, size, **options))
+        if not fits(all_rounds, staged=block is None):
+            return None
+        arrays = [array for array in (flat, how.get("out")) if array is not None]
+        place = block or self.windows.staging(offsets(arrays)[-1])
+        return Window(self._endpoint, all_rounds, place, arrays, staged=block is None)
+
+    def __len__(self):
+        return len(self._kept)

@@ -1,0 +1,144 @@
+"""Memory that the ranks of a node share: a transport on which a message is read where it lies.
+
+A `Block` is shared memory, one piece for each rank. A `Window` is a plan's view of a block: in a round, the
+ranks of a node meet at a barrier, and each takes what it is to receive out of the others' pieces. The barrier
+stands for all messages of the round, so a round must not change what it shows: see `fits`.
+"""
+
+import weakref
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from comm import buffers
+from comm.device import ALIGNMENT
+from comm.memory import SOURCE
+from comm.schedule import NONE, Recv, Send
+
+
+class Block:
+    """`nbytes` of each rank that the ranks of its node can read: `pieces` {rank of the group: (nbytes,) u1}.
+
+    Every rank of the group makes one at the same time. barrier(): the ranks of the node meet here; post()
+    begins that and returns requests. free(): give the memory back; for all ranks, when nobody uses it.
+    """
+
+    def __init__(self, endpoint, nbytes):
+        self.nbytes = nbytes
+        self.pieces, self.barrier, self.post, self.free = endpoint.share(nbytes)
+        self._address = buffers.address_of(self.pieces[endpoint.rank])
+
+    def offset(self, array):
+        """Where `array` begins in this rank's piece, in bytes; None if it does not lie in it."""
+        at = buffers.address_of(array) - self._address
+        return at if 0 <= at <= self.nbytes - array.nbytes else None
+
+    def hand_out(self, shape, dtype):
+        """This rank's piece as an array, and a weak reference that dies when neither it nor a view is in use."""
+        owner = buffers.At(self._address, self.nbytes)
+        array = np.asarray(owner)[:prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+        return array, weakref.ref(owner)
+
+
+class Windows:
+    """The shared memory of one group: what its users asked for, and a block to stage in."""
+
+    def __init__(self, endpoint):
+        self._endpoint = endpoint
+        self._blocks = []  # (block, weak reference to what the user holds)
+        self._staging = None
+        self.version = 0  # of the block to stage in
+
+    def empty(self, shape, dtype, all_agree):
+        """A new array in shared memory; what no rank uses any more is given back first.
+
+        all_agree(flags): which of these hold on all ranks.
+        """
+        if self._blocks:
+            unused = all_agree(np.array([user() is None for _, user in self._blocks]))
+            for block in (block for (block, _), gone in zip(self._blocks, unused) if gone):
+                block.free()
+            self._blocks = [entry for entry, gone in zip(self._blocks, unused) if not gone]
+        block = Block(self._endpoint, max(1, prod(shape) * dtype.itemsize))
+        array, user = block.hand_out(shape, dtype)
+        self._blocks.append((block, user))
+        return array
+
+    def where(self, arrays):
+        """(block, offset of each array in it) as numbers that ranks can compare; (-1, ...) if not in one block."""
+        for number, (block, _) in enumerate(self._blocks):
+            places = [block.offset(array) for array in arrays]
+            if None not in places:
+                return number, *places
+        return (-1,) * (1 + len(arrays))
+
+    def block(self, number):
+        return self._blocks[number][0]
+
+    def staging(self, nbytes):
+        """A block of at least this size that belongs to the group. One that was too small is not used again."""
+        if self._staging is None or self._staging.nbytes < nbytes:
+            self.version += 1
+            self._staging = Block(self._endpoint, 1 << max(20, (nbytes - 1).bit_length()))
+        return self._staging
+
+
+class Window:
+    """What a plan needs to know of the others on its node: who they are, what they show, where it lies.
+
+    all_rounds: those of `comm.schedule.everyone`. arrays: those of the plan, which lie in the block at the same
+    offsets on every rank; if staged, they lie elsewhere, and what is shown is copied to the block first.
+    """
+
+    def __init__(self, endpoint, all_rounds, block, arrays, staged):
+        self._rank, self._block, self._dtype = endpoint.rank, block, arrays[0].dtype
+        self._rounds, self._staged = all_rounds, staged
+        self.mates = set(block.pieces) - {endpoint.rank}
+        self._offsets = offsets(arrays) if staged else [block.offset(array) for array in arrays]
+        self.barrier, self.post = block.barrier, block.post
+
+    def meets(self, number):
+        """Does any rank of this node send to another one of it in this round?"""
+        node = np.array(sorted(self._block.pieces))
+        return any(np.isin(item.to[node], node).any() for item in self._rounds[number] if isinstance(item, Send))
+
+    def shown(self, number, source):
+        """The slots that `source` sends to this rank in this round."""
+        return next(item.chunks[source].tolist() for item in self._rounds[number]
+                    if isinstance(item, Send) and item.to[source] == self._rank)
+
+    def mine(self, place):
+        """Where to copy what is shown at a place; None: it can be read where it is."""
+        return self.view(self._rank, place) if self._staged else None
+
+    def view(self, rank, place):
+        """The elements at a place in the memory of `rank`."""
+        width, at = self._dtype.itemsize, self._offsets[0 if place.array == SOURCE else place.array]
+        return self._block.pieces[rank][at + place.start * width:at + place.stop * width].view(self._dtype)
+
+
+def offsets(arrays):
+    """Where the arrays of a plan lie in a block that they are staged in, each on a cache line; and the end."""
+    return [0, *accumulate(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)]
+
+
+def fits(all_rounds, staged):
+    """May these rounds run on shared memory? No rank may overwrite what others might still be reading.
+
+    Not staged: no rank receives into a slot that it sends in the same round. Staged: no rank sends a slot in
+    two rounds that follow each other, as the second copy might be made while the first is read.
+    """
+    earlier = set()
+    for items in all_rounds:
+        sent, received = (_slots(items, kind) for kind in (Send, Recv))
+        if sent & (earlier if staged else received):
+            return False
+        earlier = sent
+    return True
+
+
+def _slots(items, kind):
+    """{(rank, slot)} of all that is sent, or received, in a round."""
+    return {(rank, slot) for item in items if isinstance(item, kind)
+            for rank in np.flatnonzero(item[0] != NONE).tolist() for slot in item.chunks[rank].tolist()}
