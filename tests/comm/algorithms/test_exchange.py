@@ -1,10 +1,11 @@
-"""All-to-all on paper: the transpose, what it costs, and who talks to whom."""
+"""All-to-all on paper and on threads: the transpose, what it costs, and who talks to whom."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import comm
 from comm.algorithms import ALGORITHMS
 from comm.schedule import Send, rounds
 from comm.simulate import before, play, prove
@@ -89,3 +90,37 @@ def test_one_rank_of_very_many_need_not_think_of_all():
     assert len(list(ALGORITHMS["bruck_all_to_all"].rule(99_999, 100_000))) == 17
     step = next(ALGORITHMS["pairwise_all_to_all"].rule(0, 1_000_003))
     assert (step.to, step.source) == (1, 1_000_002)
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_fact_38_friends_who_give_numbers_hold_the_transpose(name, size):
+    def give(group):
+        mine = 100 * group.rank + np.arange(group.size)
+        return group.all_to_all(mine, algorithm=name)
+
+    given = np.add.outer(100 * np.arange(size), np.arange(size))
+    assert np.array_equal(comm.run(size, give), given.T)
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_case_84_blocks_of_different_lengths_and_none_at_all(name):
+    """Rank r has 7 rows of 2 numbers for 5 ranks: two for the first two, one for the others. Then 2 rows."""
+    for rows in (7, 2, 0):
+        def give(group, rows=rows):
+            mine = 100.0 * group.rank + np.arange(2 * rows).reshape(rows, 2)
+            return group.all_to_all(mine, algorithm=name)
+
+        cuts = comm.bounds(rows, 5)
+        for rank, came in enumerate(comm.run(5, give)):
+            mine = np.arange(2 * rows).reshape(rows, 2)[cuts[rank]:cuts[rank + 1]]
+            assert np.array_equal(came, np.concatenate([100.0 * other + mine for other in range(5)]))
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_what_leaves_a_rank_is_the_formula(name):
+    def give(group):
+        group.all_to_all(np.zeros((6, 1000), np.uint8), algorithm=name)
+        return group.ledger["all_to_all"].sent
+
+    assert comm.run(6, give) == [1000 * ALGORITHMS[name].sent(6)] * 6

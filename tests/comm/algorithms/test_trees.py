@@ -1,10 +1,11 @@
-"""Trees, chains, what is made of them, and the barrier, on paper: every root, costs, and what each round does."""
+"""Trees, chains, what is made of them, and the barrier: every root, costs, and what each round does."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import comm
 from comm.algorithms import ALGORITHMS
 from comm.algorithms.tree import binomial_broadcast
 from comm.schedule import ROOTED, Recv, Send, rounds
@@ -131,3 +132,46 @@ def test_in_a_barrier_those_that_a_rank_has_heard_of_double(size):
 def test_one_rank_of_very_many_need_not_think_of_all():
     for name in [*LOGARITHMIC, "dissemination_barrier"]:
         assert len(list(ALGORITHMS[name].rule(77_777, 100_000))) == 17
+
+
+def rooted(collective):
+    """Names of this collective, at sizes and roots that show a fault."""
+    names = [name for name in [*WHOLE, *SEGMENTED] if ALGORITHMS[name].collective == collective]
+    return pytest.mark.parametrize("name, size, root", [
+        (name, size, root) for name in names for size, root in ((1, 0), (2, 1), (3, 0), (5, 3), (8, 7))])
+
+
+@rooted("broadcast")
+def test_case_90_all_ranks_hear_the_array_of_the_root(name, size, root):
+    tell = lambda group: group.broadcast(np.arange(11) + 100 * group.rank, root, algorithm=name)
+    for heard in comm.run(size, tell):
+        assert np.array_equal(heard, np.arange(11) + 100 * root)
+
+
+@rooted("reduce")
+def test_the_root_gets_the_sum_and_the_others_none(name, size, root):
+    for numbers in (0, 1, size - 1, size + 1, 11):  # case 84: fewer numbers than ranks, and remainders
+        ask = lambda group, n=numbers: group.reduce(np.arange(n) + 100 * group.rank, root, algorithm=name)
+        for rank, told in enumerate(comm.run(size, ask)):
+            if rank == root:
+                assert np.array_equal(told, size * np.arange(numbers) + 50 * size * (size - 1))
+            else:
+                assert told is None
+
+
+@rooted("gather")
+def test_the_root_gets_parts_of_any_length_and_the_others_none(name, size, root):
+    part = lambda rank: 100 * rank + np.arange(2 * (rank % 3)).reshape(-1, 2)
+    gathered = comm.run(size, lambda group: group.gather(part(group.rank), root, algorithm=name))
+    assert [rank for rank in range(size) if gathered[rank] is not None] == [root]
+    assert np.array_equal(gathered[root], np.concatenate([part(rank) for rank in range(size)]))
+
+
+@rooted("scatter")
+def test_every_rank_gets_its_rows_of_the_roots_array(name, size, root):
+    for rows in (0, 1, 11):
+        whole = np.arange(3 * rows).reshape(rows, 3)
+        give = lambda group, x=whole: group.scatter(x if group.rank == root else None, root, algorithm=name)
+        cuts = comm.bounds(rows, size)
+        for rank, came in enumerate(comm.run(size, give)):
+            assert np.array_equal(came, whole[cuts[rank]:cuts[rank + 1]])
