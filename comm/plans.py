@@ -1,13 +1,13 @@
 """The plans of one group: new ones, and those kept for buffers that are used again and again."""
 
 from collections import OrderedDict
-from functools import partial
+from functools import lru_cache
 from itertools import pairwise
 
 from comm.algorithms import ALGORITHMS
 from comm.device import host
 from comm.execute import COLLECTIVE_TAG, Plan
-from comm.schedule import ROOTED, bounds, everyone
+from comm.schedule import ROOTED, bounds, everyone, rounds
 from comm.shared import Window, Windows, fits, offsets
 
 TAGS = 1 << 12  # collectives in flight at once
@@ -42,8 +42,9 @@ class Plans:
         if flying:
             self._in_flight += 1
             how["tag"] = COLLECTIVE_TAG + 2 + self._in_flight % TAGS
-        window = self._window(algorithm.rule, options, choice.window, block, flat, how)
-        plan = Plan(endpoint, partial(algorithm.rule, **options), flat, cuts, window=window, **how)
+        key = tuple(options.items())
+        window = self._window(name, key, block, flat, how) if choice.window and endpoint.size > 1 else None
+        plan = Plan(endpoint, lambda rank, size: _of_one(name, rank, size, key), flat, cuts, window=window, **how)
         longest = max((b - a for a, b in pairwise([*cuts, *how.get("out_cuts", ())])), default=0)
         formula = algorithm.sent(endpoint.size, **choice[1]) * longest * flat.dtype.itemsize
         plan.tally = self._ledger.tally(operation, name, flat.nbytes, formula, plan.peers)
@@ -68,17 +69,30 @@ class Plans:
             self._scratch = host.empty(nbytes, "u1")
         return self._scratch[:nbytes].view(dtype)
 
-    def _window(self, rule, options, wanted, block, flat, how):
-        """Where ranks of a node meet, or None: nobody to meet, or the rounds would overwrite what is read."""
-        size = self._endpoint.size
-        if not wanted or size == 1:
-            return None
-        all_rounds = list(everyone(rule, size, **options))
-        if not fits(all_rounds, staged=block is None):
+    def _window(self, name, options, block, flat, how):
+        """Where ranks of a node meet, or None if the rounds would overwrite what is still read."""
+        size, staged = self._endpoint.size, block is None
+        if not _fits(name, size, options, staged):
             return None
         arrays = [array for array in (flat, how.get("out")) if array is not None]
-        place = block or self.windows.staging(offsets(arrays)[-1])
-        return Window(self._endpoint, all_rounds, place, arrays, staged=block is None)
+        block = self.windows.staging(offsets(arrays)[-1]) if staged else block
+        return Window(self._endpoint, _of_all(name, size, options), block, arrays, staged)
 
     def __len__(self):
         return len(self._kept)
+
+
+@lru_cache(512)
+def _of_one(name, rank, size, options):
+    """The rounds of one rank: every rank's plans, whatever they work on, have them in common."""
+    return list(rounds(ALGORITHMS[name].rule, rank, size, **dict(options)))
+
+
+@lru_cache(64)
+def _of_all(name, size, options):
+    return list(everyone(ALGORITHMS[name].rule, size, **dict(options)))
+
+
+@lru_cache(512)
+def _fits(name, size, options, staged):
+    return fits(_of_all(name, size, options), staged)

@@ -100,8 +100,8 @@ class Window:
 
     def meets(self, number):
         """Does any rank of this node send to another one of it in this round?"""
-        node = np.array(sorted(self._block.pieces))
-        return any(np.isin(item.to[node], node).any() for item in self._rounds[number] if isinstance(item, Send))
+        node = self._block.pieces
+        return any(item.to[rank] in node for item in self._rounds[number] if isinstance(item, Send) for rank in node)
 
     def shown(self, number, source):
         """The slots that `source` sends to this rank in this round."""

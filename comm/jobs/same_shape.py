@@ -7,7 +7,7 @@ from comm.choose import Choice
 from comm.device import device_of, host
 from comm.jobs.base import Base, check_op, copied, is_contiguous, nothing
 
-SHORT = 8 << 10  # bytes: what is so short is copied to a kept plan's own buffer
+SHORT = 128 << 10  # bytes: for so little it is quicker to copy to a kept plan's own buffer than to make a plan
 
 
 class SameShape(Base):
