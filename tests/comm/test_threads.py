@@ -82,6 +82,8 @@ def test_waiting_for_a_rank_that_has_ended_is_a_deadlock():
             group.barrier()
 
     with pytest.raises(Deadlock, match="rank 0 has ended"):
+        comm.run(3, body, checked=False)
+    with pytest.raises(Mismatch, match="the program of rank 0 has ended"):
         run(3, body)
 
 
@@ -158,6 +160,8 @@ def test_case_99_one_step_more_on_one_rank_is_named():
             group.all_reduce(np.ones(2))
 
     with pytest.raises(Deadlock, match="rank 0 waits in all_reduce(.|\n)*rank 1 has ended"):
+        comm.run(3, body, checked=False)
+    with pytest.raises(Mismatch, match="rank 0 waits in all_reduce(.|\n)*the program of rank 1 has ended"):
         run(3, body)
 
 
