@@ -48,17 +48,15 @@ def ring_all_to_all(rank, size):
     are still on their way travel as one message to each side.
     """
     right, left = (rank + 1) % size, (rank - 1) % size
-    for k in range(1, size // 2 + 1):
-        yield [*_hop(rank, size, right, left, np.arange(k, size // 2 + 1), k == 1),
-               *_hop(rank, size, left, right, -np.arange(k, (size + 1) // 2), k == 1)]
-
-
-def _hop(rank, size, to, source, far, is_first):
-    """The blocks that go `far` ranks, an array, move on by one rank."""
-    if not far.size:
-        return []
-    arrives = size + _blocks(rank, far, size)
-    return [Send(to, _blocks(rank, -far, size) if is_first else arrives), Recv(source, arrives, False)]
+    ways = [(right, left, np.arange(1, size // 2 + 1)), (left, right, -np.arange(1, (size + 1) // 2))]
+    ways = [(to, source, _blocks(rank, -far, size), size + _blocks(rank, far, size)) for to, source, far in ways]
+    for k in range(size // 2):
+        items = []
+        for to, source, own, parked in ways:
+            arrives = parked[..., k:]  # the blocks that go k + 1 ranks far or farther
+            if arrives.size:
+                items += [Send(to, own if k == 0 else arrives), Recv(source, arrives, False)]
+        yield items
 
 
 def bruck_all_to_all(rank, size):
