@@ -1,8 +1,9 @@
 """The commands of `python -m comm`: one module each, whose add(commands) registers it."""
 
-from comm.commands import prove, table
+from comm.commands import prove, simulate, table
 
 COMMANDS = [
     table,
     prove,
+    simulate,
 ]

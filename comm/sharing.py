@@ -1,0 +1,61 @@
+"""How messages that are under way at the same time share the links: max-min fairness.
+
+All rates grow alike until a link is full; the messages on it keep their rate, the others grow on (progressive
+filling: Bertsekas and Gallager, "Data Networks" (1992), section 6.5.2). No message could be faster without
+slowing one that is no faster. When a message ends, what it used is shared anew.
+"""
+
+import numpy as np
+
+ROUNDING = 1e-9  # shares of a link that differ by less are the same
+
+
+def rates(flows, links, bandwidth, count):
+    """(count,) bytes per second of every message; 0 for one that is on no link.
+
+    flows, links: message flows[i] goes over link links[i]. bandwidth: of every link, bytes per second.
+    A link is full first if no message on it has a narrower link elsewhere: all such links at once.
+    """
+    rate, left = np.zeros(count), bandwidth.astype(float)
+    while len(flows):
+        crossing = np.bincount(links, minlength=len(left))
+        share = np.full(len(left), np.inf)
+        np.divide(left, crossing, out=share, where=crossing > 0)
+        narrowest = np.full(count, np.inf)  # the share of a message on its narrowest link
+        np.minimum.at(narrowest, flows, share[links])
+        least = np.full(len(left), np.inf)  # what the slowest of the messages on a link gets
+        np.minimum.at(least, links, narrowest[flows])
+        full = least >= share * (1 - ROUNDING)
+        settled = np.zeros(count, bool)
+        settled[flows[full[links]]] = True
+        rate[settled] = narrowest[settled]
+        gone = settled[flows]
+        left = np.maximum(left - np.bincount(links[gone], rate[flows[gone]], len(left)), 0)
+        flows, links = flows[~gone], links[~gone]
+    return rate
+
+
+def finish(routes, sizes, bandwidth, grain=0.0):
+    """(F,) seconds until each message has arrived, all beginning at 0.
+
+    routes (F, H): numbers of links, negative for none; sizes (F,) bytes; bandwidth (L,) bytes per second.
+    grain: what ends leave free is shared anew only when the clock has grown by this share, so that thousands of
+    different ends cost hundreds of steps; the last end comes about so much too late, at worst.
+    A message without bytes, or without a link on its way, arrives at once.
+    """
+    ends, left = np.zeros(len(sizes)), sizes.astype(float)
+    on_way = (routes >= 0) & (left > 0)[:, None]
+    flows, links = np.nonzero(on_way)[0], routes[on_way]
+    used, links = np.unique(links, return_inverse=True)
+    clock, bandwidth = 0.0, bandwidth[used]
+    while len(flows):
+        rate = rates(flows, links, bandwidth, len(left))
+        moving = np.flatnonzero(rate)
+        needs = left[moving] / rate[moving]
+        until = (clock + needs.min()) * (1 + max(grain, ROUNDING))
+        over = clock + needs <= until
+        ends[moving[over]] = clock + needs[over]
+        left[moving] = np.where(over, 0, left[moving] - rate[moving] * (until - clock))
+        clock = until
+        flows, links = flows[left[flows] > 0], links[left[flows] > 0]
+    return ends
