@@ -46,9 +46,9 @@ def binomial_scatter(rank, size, root=0):
     for distance in reversed(powers(size)):
         items = []
         for count in (distance, size % (2 * distance) - distance):
-            if count > 0:
-                child, branch = place + distance, span(rank, count) % size
-                gives = (place % (2 * distance) == 0) & (np.minimum(distance, size - child) == count)
+            if 0 < count <= size - distance:
+                branch = span(rank, count) % size
+                gives = (place % (2 * distance) == 0) & (np.minimum(distance, size - place - distance) == count)
                 takes = (place % (2 * distance) == distance) & (np.minimum(distance, size - place) == count)
                 items += [Send(np.where(gives, (rank + distance) % size, NONE), (branch + distance) % size),
                           Recv(np.where(takes, (rank - distance) % size, NONE), branch, False)]
