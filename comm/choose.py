@@ -1,17 +1,69 @@
-"""Interim: fixed choices, until the measured ones are here (Choice has a third field: window; Chooser.named gives options)."""
+"""Which algorithm to use for which message: the fastest by the model, the same on all ranks.
+
+A `Chooser` holds what one group costs (comm/predict.py). Nothing that only one rank knows enters: between
+processes the costs are measured once by all of them together, or come from rank 0's cache, and every rank gets
+rank 0's numbers; ranks that are threads use fixed numbers, so that runs are alike.
+"""
+
 from typing import NamedTuple
+
+from comm.predict import DEFAULT, MESSAGES, STAGED, WINDOW, best_row, parameters, table
+
+REMEMBERED = 4096  # sizes
+MOST_STAGED = 64 << 20  # bytes: as much shared memory as one call may make the group hold
+
+
 class Choice(NamedTuple):
+    """A name of comm.algorithms, the options of its rule, and whether ranks of a node meet in shared memory."""
+
     algorithm: str
     options: dict = {}
     window: bool = False
-D = {"all_reduce": "ring", "reduce": "binomial", "broadcast": "binomial", "all_gather": "ring", "reduce_scatter": "ring",
-     "all_to_all": "pairwise", "gather": "binomial", "scatter": "binomial"}
+
+
 class Chooser:
-    def __init__(self, endpoint): self.endpoint = endpoint
-    def pick(self, collective, nbytes, window=False):
-        from comm.algorithms import ALGORITHMS
-        if collective == "all_reduce" and nbytes <= 8192: return Choice("recursive_doubling_all_reduce")
-        if window and nbytes >= 65536 and f"direct_{collective}" in ALGORITHMS: return Choice(f"direct_{collective}", {}, True)
-        return Choice(f"{D[collective]}_{collective}")
-    def named(self, name, nbytes):
-        return Choice(name, {"nodes": self.endpoint.nodes} if name.startswith("hier") else {"segments": 4} if name.startswith(("chain", "double")) else {})
+    """Chooses for the ranks of one endpoint. model: a Model that all ranks give alike; None: see above."""
+
+    def __init__(self, endpoint, model=None):
+        self._endpoint, self._model = endpoint, model
+        self._picked, self._by_class = {}, {}
+
+    @property
+    def model(self):
+        """The Model. The first time, every rank of the group must ask."""
+        if self._model is None:
+            self._model = DEFAULT
+        return self._model
+
+    def pick(self, collective, nbytes, window=False, placed=False):
+        """The fastest Choice for M = nbytes; every rank asks for the same.
+
+        window: may ranks of a node meet in shared memory? placed: the arrays already lie in it.
+        """
+        key = collective, nbytes, window, placed
+        choice = self._picked.get(key)
+        if choice is None:
+            if len(self._picked) >= REMEMBERED:
+                self._picked.clear()
+            choice = self._picked[key] = self._of_class(collective, nbytes, window, placed)
+        return choice
+
+    def _of_class(self, collective, nbytes, window, placed):
+        """Sizes around the same power of two share a choice."""
+        near = ((2 * nbytes * nbytes).bit_length() - 1) // 2 if nbytes else 0
+        alone = len(set(self._endpoint.nodes)) == self._endpoint.size  # nobody shares a node
+        window = window and not alone and (placed or nbytes <= MOST_STAGED)
+        key = collective, near, window, placed
+        if key not in self._by_class:
+            transports = [MESSAGES, WINDOW if placed else STAGED] if window else [MESSAGES]
+            best = table(collective, self._endpoint.size, 1 << near, self.model, transports, self._endpoint.nodes)[0]
+            self._by_class[key] = Choice(best.algorithm, best.options, best.transport != MESSAGES)
+        return self._by_class[key]
+
+    def named(self, name, nbytes, window=False):
+        """The Choice of the algorithm `name` with the options that suit M = nbytes."""
+        takes = parameters(name)
+        if "segments" in takes:
+            return Choice(name, best_row(name, self._endpoint.size, nbytes, self.model, nodes=self._endpoint.nodes)
+                          .options, window)
+        return Choice(name, {"nodes": tuple(self._endpoint.nodes)} if "nodes" in takes else {}, window)
