@@ -52,7 +52,7 @@ class Binder:
         """All moves of this rank in order. promised: the slots that must be in `flat` at the end."""
         turns = []
         for number, items in enumerate(rounds(rule, self._endpoint.rank, self._endpoint.size)):
-            items = [i._replace(chunks=np.ravel(i.chunks).tolist()) for i in items if i[0] != NONE]
+            items = [type(i)(int(i[0]), np.ravel(i.chunks).tolist(), *i[2:]) for i in items if i[0] != NONE]
             turns += self._meet(number, items) if self._window else self._turns(items)
             self._memory.fresh.difference_update(s for i in items if isinstance(i, Recv) for s in i.chunks)
         need = max((sum(size_of(p.places) for p in turn if not p.direct) for turn in turns if type(turn) is list),
@@ -103,7 +103,7 @@ class Binder:
             else:
                 view = scratch[used:used + size_of(places)]
                 used += view.size
-            (sends if sending else receives).append((view, int(item[0])))
+            (sends if sending else receives).append((view, item[0]))
             for place, piece in _pieces(places, view):
                 if not sending and item.reduce:
                     after.append(self._combine(place, piece))

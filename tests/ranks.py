@@ -20,16 +20,17 @@ from minigpt import launch
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-def run(size, function, mpi=False, timeout=60):
-    """[function(group)] of all ranks, in order of rank, with checked collectives.
+def run(size, function, mpi=False, timeout=60, nodes=None):
+    """[function(group)] of all ranks, in order of rank, with checked collectives. nodes: the node of each rank.
 
     Raises AssertionError with all that was printed if a rank under mpirun fails or `timeout` seconds pass.
     """
     if not mpi:
-        return comm.run(size, function, checked=True)
+        return comm.run(size, function, checked=True, nodes=nodes)
     with tempfile.TemporaryDirectory() as folder:
         name = f"{function.__module__}:{function.__qualname__}"
-        ended = mpirun(size, "-m", "tests.ranks", name, folder, timeout=timeout)
+        told = nodes and ",".join(map(str, nodes))
+        ended = mpirun(size, "-m", "tests.ranks", name, folder, timeout=timeout, MINIGPT_NODES=told)
         assert ended.returncode == 0, f"{name} on {size} ranks ended with {ended.returncode}:\n{ended.stdout}"
         return [pickle.loads(Path(folder, str(rank)).read_bytes()) for rank in range(size)]
 

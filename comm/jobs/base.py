@@ -22,11 +22,11 @@ class Base:
             plan.run()
         return finish()
 
-    def _choose(self, collective, nbytes, algorithm=None, window=True):
-        """The Choice for M = nbytes. window: may ranks of a node meet in shared memory?"""
+    def _choose(self, collective, nbytes, algorithm=None, window=True, placed=False):
+        """The Choice for M = nbytes. window: may ranks of a node meet in shared memory? placed: is all in it?"""
         if algorithm is None:
-            return self._chooser.pick(collective, nbytes, window)
-        return self._chooser.named(_name(collective, algorithm), nbytes)
+            return self._chooser.pick(collective, nbytes, window, placed)
+        return self._chooser.named(_name(collective, algorithm), nbytes, placed)
 
     def _work_device(self, x, op="sum"):
         """Where to work on x: its own device if the transport can read it there, else staged on the host."""

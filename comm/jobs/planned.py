@@ -22,12 +22,10 @@ class Planned(Base):
             check_op(op, buffer.dtype)
         arrays = [array.reshape(-1) for array in (buffer, out) if array is not None]
         self._begin(f"plan({operation})", buffer, f"{op}, root {root}")
-        block = self._common_block(arrays)
-        choice = self._choose(operation, buffer.nbytes, algorithm)
-        if block is None or operation not in ("all_to_all",) and out is not None:
-            choice, block = choice._replace(window=False), None
+        block = self._common_block(arrays) if out is None or operation == "all_to_all" else None
+        choice = self._choose(operation, buffer.nbytes, algorithm, placed=block is not None)
         plan = self._plans.new(operation, choice, **self._memory(operation, arrays, root, buffer), op=op,
-                               device=device_of(buffer), root=root, kept=True, block=block)
+                               device=device_of(buffer), root=root, kept=True, block=block if choice.window else None)
         plan.buffer, plan.result = buffer, self._result(operation, buffer, out, root)
         return plan
 
