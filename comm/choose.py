@@ -1,12 +1,15 @@
 """Which algorithm to use for which message: the fastest by the model, the same on all ranks.
 
-A `Chooser` holds what one group costs (comm/predict.py). Nothing that only one rank knows enters: between
-processes the costs are measured once by all of them together, or come from rank 0's cache, and every rank gets
-rank 0's numbers; ranks that are threads use fixed numbers, so that runs are alike.
+A `Chooser` holds what one group costs (comm/predict.py). Nothing that only one rank knows enters. The first time
+that processes choose, they get what rank 0 finds in its cache for this set of hosts ($MINIGPT_CACHE/comm, or the
+user's own cache folder), or measure it together in a fraction of a second and keep it (comm/costs.py). Ranks that
+are threads, and checked runs (comm/check.py), use fixed numbers: they are to be alike, not fast.
 """
 
 from typing import NamedTuple
 
+from comm.check import Watched
+from comm.costs import costs_of
 from comm.predict import DEFAULT, MESSAGES, STAGED, WINDOW, best_row, parameters, table
 
 REMEMBERED = 4096  # sizes
@@ -32,7 +35,8 @@ class Chooser:
     def model(self):
         """The Model. The first time, every rank of the group must ask."""
         if self._model is None:
-            self._model = DEFAULT
+            measurable = hasattr(self._endpoint, "place") and not isinstance(self._endpoint, Watched)
+            self._model = costs_of(self._endpoint) if measurable and self._endpoint.size > 1 else DEFAULT
         return self._model
 
     def pick(self, collective, nbytes, window=False, placed=False):

@@ -126,6 +126,31 @@ class MPIRanks:
                 f"(tag {status.Get_tag()}) in the group of ranks {', '.join(map(str, self.ranks))}, which it has "
                 "not taken"]
 
+    def place(self):
+        """Where this rank runs: what is measured here holds there again."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return f"{MPI.Get_processor_name()}, {cores} cores, {MPI.Get_library_version()}"
+
+    def native(self, collective, buffer, out=None, root=0):
+        """MPI's own collective on the float32 arrays of a plan, as a call: what this library is measured against.
+
+        In place like a plan; reduce_scatter and all_to_all go to `out`. The first axis is cut evenly.
+        """
+        comm, here = self._comm, self.rank == root
+        mine = buffer.reshape(self.size, -1)[self.rank] if collective in ("gather", "scatter") else None
+        whole = MPI.IN_PLACE if here else mine
+        return partial(*{
+            "all_reduce": lambda: (comm.Allreduce, MPI.IN_PLACE, buffer),
+            "all_gather": lambda: (comm.Allgather, MPI.IN_PLACE, buffer),
+            "reduce_scatter": lambda: (comm.Reduce_scatter_block, buffer, out),
+            "all_to_all": lambda: (comm.Alltoall, buffer, out),
+            "broadcast": lambda: (comm.Bcast, buffer, root),
+            "reduce": lambda: (comm.Reduce, *((MPI.IN_PLACE, buffer) if here else (buffer, None)), MPI.SUM, root),
+            "gather": lambda: (comm.Gather, whole, buffer if here else None, root),
+            "scatter": lambda: (comm.Scatter, buffer if here else None, whole, root),
+            "barrier": lambda: (comm.Barrier,),
+        }[collective]())
+
     def split(self, color, members):
         """The end of a new group: `members` are its ranks here, in its order; None for a rank in no group."""
         key = 0 if color is None else members.index(self.rank)
