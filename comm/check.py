@@ -94,24 +94,27 @@ class Watched:
     """An endpoint whose waits have an end: it says in what it waits, and why that is in vain."""
 
     def __init__(self, endpoint):
-        vars(self).update(_endpoint=endpoint, _desk=desk_of(endpoint.mail))
+        vars(self).update(_endpoint=endpoint, _desk=desk_of(endpoint.mail), operation="")
 
     def __getattr__(self, name):
         return getattr(self._endpoint, name)
 
     def __setattr__(self, name, value):
+        if name == "operation":
+            vars(self)[name] = value
+            value = f"{value} at {_site()}"
         setattr(self._endpoint, name, value)
 
     def post(self, sends, receives, tag):
-        operation, me = self.operation, self.ranks[self.rank]
-        whom = sorted({self.ranks[peer] for _, peer in (*sends, *receives)} - {me})
+        whom = sorted({self.ranks[peer] for _, peer in (*sends, *receives)} - {self.ranks[self.rank]})
+        place = self._endpoint.operation
 
         def text():
             parts = [f"{what} rank {self.ranks[peer]}, tag {tag}, {view.nbytes} bytes"
                      for what, half in (("send to", sends), ("receive from", receives)) for view, peer in half]
-            return f"{operation} at {_site()}: {'; '.join(parts)}"
+            return f"{place}: {'; '.join(parts)}"
 
-        kind = MESSAGE if operation in ("send", "recv") else OTHER
+        kind = MESSAGE if self.operation in ("send", "recv") else OTHER
         return _Pending(self._endpoint.post(sends, receives, tag), Vigil(self._desk, text, lambda: whom, kind))
 
     def exchange(self, sends, receives, tag, kept=False):
@@ -139,8 +142,8 @@ class Watched:
         mates = [self.ranks[rank] for rank in pieces if rank != self.rank]
 
         def begin():
-            operation = self.operation
-            vigil = Vigil(self._desk, lambda: f"{operation} at {_site()}", lambda: mates, OTHER)
+            place = self._endpoint.operation
+            vigil = Vigil(self._desk, lambda: place, lambda: mates, OTHER)
             return _Pending(post(), vigil)
 
         return pieces, lambda: self.wait(begin()), begin, free

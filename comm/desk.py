@@ -127,7 +127,7 @@ class Desk:
 
     def claims(self, since):
         """A line for every rank that still waits for this one, whose program has ended `since` seconds ago."""
-        if since < LINGER:  # those who wait are the first to tell: they know more
+        if since < 1.25 * LINGER:  # those who wait are the first to tell: they know more
             return []
         lines = {rank: f"rank {rank} waits for it in {call}" for rank, call in self.open.items()}
         lines |= {rank: f"rank {rank} waits for it in {wait.text}" for rank, wait in self.waits.items()

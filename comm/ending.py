@@ -22,7 +22,7 @@ import traceback
 
 from comm.desk import desk_of, patience
 
-_jobs = []  # of this process, and its children that were forked
+_jobs = []  # (process id, job) of this process, which is a rank; a child that was forked off it has another id
 _status = []  # what this process exits with, once the interpreter has asked an exception that nobody caught
 
 
@@ -41,12 +41,17 @@ def watch(job):
 
 
 def abort(status=1):
-    """End every rank of the job now. A child that was forked off a rank ends only itself."""
+    """End every rank of the job now. A child that was forked off a rank ends only itself.
+
+    The child must not end as Python does, which would have it wait for the ranks in MPI_Finalize.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
-    for pid, job in _jobs:
-        if pid == os.getpid():
-            job.abort(status)
+    pid, job = _jobs[0]
+    if pid == os.getpid():
+        job.abort(status)
+    else:
+        os._exit(status)
 
 
 def _tell(kind, value, trace):
@@ -87,11 +92,11 @@ def _learn_statuses():
 
 def _at_exit():
     pid, job = _jobs[0]
-    if pid != os.getpid():
-        return
     status = _status[0] if _status else None
     if status not in (None, 0):
         abort(status if isinstance(status, int) else 1)
+    if pid != os.getpid():
+        abort(0)
     try:
         _part(job)
     except Exception:

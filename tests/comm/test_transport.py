@@ -2,78 +2,13 @@
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import comm
 from minigpt import launch
-from tests.ranks import mpirun, run
-
-
-def end_of(program, size=2, timeout=20, **environment):
-    """(exit status, output) of a program of tests.comm.programs; it must end before it is killed."""
-    start = time.monotonic()
-    ended = mpirun(size, "-m", "tests.comm.programs", program, timeout=timeout, **environment)
-    assert time.monotonic() - start < 10, ended.stdout
-    return ended.returncode, ended.stdout
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("program", ["raises", "raises_in_a_thread"])
-def test_case_100_an_exception_ends_all_ranks_and_shows_its_traceback(program):
-    status, output = end_of(program, size=3)
-    assert status == 1
-    assert "rank 1 of 3 failed, all ranks end" in output
-    assert "1 / 0" in output
-    assert "ZeroDivisionError: division by zero" in output
-
-
-@pytest.mark.mpi
-def test_sys_exit_with_a_failure_ends_all_ranks_with_that_status():
-    assert end_of("leaves", MINIGPT_COMM_CHECK="0")[0] == 3
-    status, output = end_of("leaves_with_a_message", MINIGPT_COMM_CHECK="0")
-    assert status == 1
-    assert output.count("the data is missing") == 1
-
-
-@pytest.mark.mpi
-def test_an_exit_that_was_caught_or_went_well_ends_nothing():
-    status, output = end_of("catches_an_exit")
-    assert (status, output.count("sum 2")) == (0, 2)
-    assert end_of("leaves_well")[0] == 0
-
-
-@pytest.mark.mpi
-def test_a_killed_rank_ends_the_job():
-    status, output = end_of("is_killed", size=3)
-    assert status not in (0, -9)
-    assert "signal 9" in output
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("program, lines", [
-    ("dtypes_differ", ["ranks 0, 2: all_reduce(3 float64, sum) at", "rank 1: all_reduce(3 float32, sum) at"]),
-    ("operations_differ", ["rank 0: all_reduce(3 float64, sum) at",
-                           "ranks 1, 2: all_gather(any number of float64, axis 0, rows of 1) at"]),
-    ("one_batch_more", ["rank 0 waits in all_reduce(3 float64, sum) at", ", call 4 of group world for ranks 1, 2",
-                        "has ended"]),
-])
-def test_cases_97_to_99_a_disagreement_names_the_ranks_and_what_each_called(program, lines):
-    status, output = end_of(program, size=3)
-    assert status == 1
-    assert "Mismatch" in output
-    for line in lines:
-        assert line in output
-    assert "programs.py:" in output
-
-
-@pytest.mark.mpi
-def test_a_message_of_another_size_is_an_error_not_garbage():
-    status, output = end_of("too_short_a_message")
-    assert status == 1
-    assert "rank 1 expected 24 bytes from rank 0 (tag 0) and got 16" in output
+from tests.ranks import run
 
 
 def with_a_small_limit(group):
