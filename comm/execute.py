@@ -29,7 +29,7 @@ class Plan:
 
     def __init__(self, endpoint, rule, flat, cuts, op="sum", device=host, tag=COLLECTIVE_TAG, *, source=None,
                  out=None, out_cuts=(), first=None, promised=None, kept=False, window=None):
-        self.flat = flat
+        self.flat, self.out = flat, out
         self._endpoint = endpoint
         self._at = 0
         memory = Memory(flat, cuts, source, out, out_cuts)

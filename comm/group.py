@@ -9,7 +9,7 @@ from operator import index
 
 import numpy as np
 
-from comm import buffers, check
+from comm import check
 from comm.choose import Chooser
 from comm.flights import Flights
 from comm.jobs import Jobs
@@ -157,14 +157,6 @@ class Group(Jobs, PointToPoint):
         if self._checker is not None:
             self._checker.farewell()
 
-    def _run(self, job):
-        plan, finish = job
-        if self._flights:
-            self._flights.run(plan)
-        else:
-            plan.run()
-        return finish()
-
     def _begin_flight(self, job):
         return self._flights.begin(*job)
 
@@ -175,6 +167,3 @@ class Group(Jobs, PointToPoint):
             count = x.size if even else "any number of"
             self._checker(f"{operation}({count} {x.dtype}{details and ', '}{details})")
 
-
-def _contiguous(array):
-    return buffers.is_contiguous(array)

@@ -23,16 +23,26 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def run(size, function, mpi=False, timeout=60, nodes=None):
     """[function(group)] of all ranks, in order of rank, with checked collectives. nodes: the node of each rank.
 
+    A rank that sends a byte more than its algorithms' formulas allow fails.
+
     Raises AssertionError with all that was printed if a rank under mpirun fails or `timeout` seconds pass.
     """
     if not mpi:
-        return comm.run(size, function, checked=True, nodes=nodes)
+        return comm.run(size, lambda group: within_formulas(group, function), checked=True, nodes=nodes)
     with tempfile.TemporaryDirectory() as folder:
         name = f"{function.__module__}:{function.__qualname__}"
         told = nodes and ",".join(map(str, nodes))
         ended = mpirun(size, "-m", "tests.ranks", name, folder, timeout=timeout, MINIGPT_NODES=told)
         assert ended.returncode == 0, f"{name} on {size} ranks ended with {ended.returncode}:\n{ended.stdout}"
         return [pickle.loads(Path(folder, str(rank)).read_bytes()) for rank in range(size)]
+
+
+def within_formulas(group, function):
+    """function(group), after which nothing that this rank sent may be above the formula of its algorithm."""
+    result = function(group)
+    excess = {row: entry for row, entry in group.ledger.everything().items() if entry.excess}
+    assert not excess, f"rank {group.rank} sent more than the formulas allow: {excess}"
+    return result
 
 
 def mpirun(size, *arguments, timeout=60, **environment):
@@ -59,7 +69,7 @@ def mpirun(size, *arguments, timeout=60, **environment):
 def main(name, folder):
     module, _, qualname = name.partition(":")
     group = comm.world()
-    result = getattr(importlib.import_module(module), qualname)(group)
+    result = within_formulas(group, getattr(importlib.import_module(module), qualname))
     Path(folder, str(group.rank)).write_bytes(pickle.dumps(result))
 
 

@@ -8,6 +8,8 @@ from comm.bind import COMBINE
 from comm.choose import Choice
 from comm.device import Staging, device_of, host
 
+SHORT = 128 << 10  # bytes: for so little it is quicker to copy to a kept plan's own memory than to make a plan
+
 
 class Base:
     """A Group has _endpoint, _plans, _chooser, _flights, _peer(rank) and
@@ -39,6 +41,14 @@ class Base:
     def _new(self, operation, choice, flat, work, cuts=None, **how):
         device = host if isinstance(work, Staging) else work
         return self._plans.new(operation, choice, flat, cuts, device=device, **how)
+
+    def _short(self, operation, choice, count, dtype, cuts, out_count=0, out_cuts=(), **how):
+        """A plan that is kept for short host arrays, on memory of its own: what it holds must be copied."""
+        key = (operation, choice.algorithm, *choice.options.items(), choice.window, count, dtype, *cuts, *out_cuts,
+               *(tuple(value) if isinstance(value, list) else value for value in how.values()))
+        return self._plans.kept(key, lambda: self._plans.new(
+            operation, choice, host.empty(count, dtype), list(cuts), kept=True, out_cuts=out_cuts,
+            out=host.empty(out_count, dtype) if out_cuts else None, **how))
 
     def _all_gather_of(self, operation, numbers):
         """The job that joins a few integers of every rank; its result is valid until the next one."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from comm import buffers
 from comm.algorithms import ALGORITHMS
-from comm.device import device_of
-from comm.jobs.base import Base, check_rows, own
+from comm.device import device_of, host
+from comm.jobs.base import SHORT, Base, check_rows, own
 from comm.schedule import bounds
 
 
@@ -49,15 +49,20 @@ class Exchange(Base):
         cuts, out_cuts = ([0, *accumulate(n * width for n in half)] for half in lengths)
         device, work = device_of(x), self._work_device(x)
         flat = self._blocks(x, work, sent, cuts)
-        out = work.empty(out_cuts[-1], x.dtype)
-        plan = self._new(operation, choice, flat, work, cuts, flying=flying, out=out, out_cuts=out_cuts)
-        mine = out[out_cuts[self.rank]:out_cuts[self.rank + 1]]
-        device_of(out).copy(mine, flat[cuts[self.rank]:cuts[self.rank + 1]])
+        short = work is host and alike and flat.nbytes <= SHORT and not flying
+        if short:
+            plan = self._short(operation, choice, flat.size, x.dtype, cuts, out_cuts[-1], out_cuts)
+            plan.flat[...] = flat
+        else:
+            plan = self._new(operation, choice, flat, work, cuts, flying=flying, out_cuts=out_cuts,
+                             out=work.empty(out_cuts[-1], x.dtype))
+        mine = plan.out[out_cuts[self.rank]:out_cuts[self.rank + 1]]
+        device_of(mine).copy(mine, flat[cuts[self.rank]:cuts[self.rank + 1]])
         shape = (sum(came), *x.shape[1:])
-        if out.size == prod(shape):
-            return plan, lambda: own(device, out.reshape(shape))
+        if not short and not padded:
+            return plan, lambda: own(device, plan.out.reshape(shape))
         lengths = [n * width for n in came]
-        return plan, lambda: own(device, self._joined_blocks(out, out_cuts, lengths, work).reshape(shape))
+        return plan, lambda: own(device, _joined_blocks(plan.out, out_cuts, lengths, work).reshape(shape))
 
     def _blocks(self, x, work, sent, cuts):
         """The rows of x in flat memory where the block for each rank starts at its cut."""
@@ -69,10 +74,11 @@ class Exchange(Base):
             device.copy(flat[at:at + (stop - start) * width].reshape(stop - start, *x.shape[1:]), x[start:stop])
         return flat
 
-    def _joined_blocks(self, out, cuts, lengths, work):
-        """Blocks that each start at a cut, one after the other; lengths: how many elements of each."""
-        joined, at = work.empty(sum(lengths), out.dtype), 0
-        for start, n in zip(cuts, lengths):
-            device_of(out).copy(joined[at:at + n], out[start:start + n])
-            at += n
-        return joined
+
+def _joined_blocks(blocks, cuts, lengths, work):
+    """Blocks that each start at a cut, one after the other; lengths: how many elements of each."""
+    joined, at = work.empty(sum(lengths), blocks.dtype), 0
+    for start, n in zip(cuts, lengths):
+        device_of(blocks).copy(joined[at:at + n], blocks[start:start + n])
+        at += n
+    return joined

@@ -9,9 +9,11 @@ import numpy as np
 from comm import buffers
 from comm.choose import Choice
 from comm.device import Staging, device_of, host
-from comm.jobs.base import check_op, check_rows, copied, nothing, own
+from comm.jobs.base import SHORT, check_op, check_rows, copied, nothing
 from comm.jobs.same_shape import SameShape
 from comm.schedule import bounds
+
+ANNOUNCED = 1024  # bytes in which the root of a scatter says what it has
 
 
 class Parts(SameShape):
@@ -26,43 +28,46 @@ class Parts(SameShape):
         width = prod(front.shape[1:])
         self._begin("all_gather", x, f"axis {axis}, rows of {width}", even=False)
         lengths = self._lengths(x.shape[axis])
-        plan, device = self._joined("all_gather", front, lengths, algorithm, flying)
-        shape = (sum(lengths), *front.shape[1:])
-
-        def finish():
-            whole = plan.flat.reshape(shape)
-            if axis == 0 and device_of(whole) is device:
-                return whole
-            whole = whole.transpose([order.index(i) for i in range(x.ndim)])
-            return copied(device, device.like(whole.shape, x.dtype), whole)
-
-        return plan, finish
+        plan = self._joined("all_gather", front, lengths, algorithm, flying)
+        shape, back = (sum(lengths), *front.shape[1:]), [order.index(i) for i in range(x.ndim)]
+        return plan, lambda: self._taken(plan, shape, device_of(x), back)
 
     def _joined(self, operation, x, lengths, algorithm, flying=False, **how):
-        """The plan that joins the ranks' arrays along the first axis, with mine in its place; and x's device."""
+        """The plan that joins the ranks' arrays along the first axis, with mine in its place."""
         width = prod(x.shape[1:])
         cuts = [0, *accumulate(n * width for n in lengths)]
-        choice = self._choose(operation, cuts[-1] * x.dtype.itemsize, algorithm, not flying)
+        nbytes = cuts[-1] * x.dtype.itemsize
+        choice = self._choose(operation, nbytes, algorithm, not flying)
         device, work = device_of(x), self._work_device(x)
-        plan = self._new(operation, choice, work.empty(cuts[-1], x.dtype), work, cuts, flying=flying, **how)
+        if work is host and nbytes <= SHORT and not flying:
+            plan = self._short(operation, choice, cuts[-1], x.dtype, cuts, **how)
+        else:
+            plan = self._new(operation, choice, work.empty(cuts[-1], x.dtype), work, cuts, flying=flying, **how)
         device.copy(plan.flat[cuts[self.rank]:cuts[self.rank + 1]].reshape(x.shape), x)
-        return plan, device
+        return plan
+
+    def _taken(self, plan, shape, device, order=None):
+        """What a plan holds, as a new array of `device` with its axes in this order."""
+        whole = plan.flat.reshape(shape)
+        if order not in (None, list(range(len(shape)))):
+            whole = whole.transpose(order)
+        elif device_of(whole) is device and whole.nbytes > SHORT:
+            return whole
+        return copied(device, device.like(whole.shape, whole.dtype), whole)
 
     def _gather(self, x, root, algorithm):
         x, root = buffers.as_array(x), self._peer(root)
         x = x.reshape(1) if x.ndim == 0 else x
         self._begin("gather", x, f"rows of {prod(x.shape[1:])}, root {root}", even=False)
         lengths = self._lengths(x.shape[0])
-        plan, device = self._joined("gather", x, lengths, algorithm, root=root)
-        if self.rank != root:
-            return plan, nothing
+        plan = self._joined("gather", x, lengths, algorithm, root=root)
         shape = (sum(lengths), *x.shape[1:])
-        return plan, lambda: own(device, plan.flat.reshape(shape))
+        return plan, (lambda: self._taken(plan, shape, device_of(x))) if self.rank == root else nothing
 
     def _scatter(self, x, root, algorithm):
         root = self._peer(root)
+        self._begin("scatter", np.empty(0, np.uint8), f"root {root}", even=False)
         shape, dtype, device = self._announced(x, root)
-        self._begin("scatter", np.empty(0, dtype), f"{shape}, root {root}")
         choice = self._choose("scatter", prod(shape) * dtype.itemsize, algorithm)
         rows, width = bounds(shape[0], self.size), prod(shape[1:])
         work = host if device is host else Staging(device)
@@ -82,8 +87,11 @@ class Parts(SameShape):
                 shape, dtype, device = x.shape, x.dtype, device_of(x)
                 fault = "" if shape else "scatter cuts the first axis; a single number has none: use broadcast"
             except TypeError as error:
-                fault = str(error)
-        told = np.frombuffer(pickle.dumps((fault, shape, dtype)).ljust(1024, b"."), np.uint8)
+                fault = str(error)[:ANNOUNCED // 2]
+        told = pickle.dumps((fault, shape, dtype))
+        if len(told) > ANNOUNCED:
+            told = pickle.dumps((f"its dtype has a description of more than {ANNOUNCED} bytes", (), np.dtype("u1")))
+        told = np.frombuffer(told.ljust(ANNOUNCED, b"."), np.uint8)
         told = self._run(self._same_shape("scatter", Choice("binomial_broadcast"), told, None, False, root=root))
         fault, shape, dtype = pickle.loads(told.tobytes())
         if fault:
@@ -97,13 +105,17 @@ class Parts(SameShape):
         choice = self._choose("reduce_scatter", x.nbytes, algorithm, not flying)
         self._begin("reduce_scatter", x, op)
         rows, width = bounds(x.shape[0], self.size), prod(x.shape[1:])
-        device, work = device_of(x), self._work_device(x, op)
+        cuts, device, work = [row * width for row in rows], device_of(x), self._work_device(x, op)
+        if work is host and x.nbytes <= SHORT and not flying:
+            plan = self._short("reduce_scatter", choice, x.size, x.dtype, cuts, op=op, promised=[self.rank])
+            plan.flat.reshape(x.shape)[...] = x
+            return plan, lambda: plan.flat.reshape(x.shape)[rows[self.rank]:rows[self.rank + 1]].copy()
         plain = work is host and x.flags.c_contiguous
-        kept_scratch = work is host and not flying
-        flat = self._plans.scratch(x.size, x.dtype) if kept_scratch else work.empty(x.size, x.dtype)
+        reused = work is host and not flying
+        flat = self._plans.scratch(x.size, x.dtype) if reused else work.empty(x.size, x.dtype)
         if not plain:
             device.copy(flat.reshape(x.shape), x)
-        plan = self._new("reduce_scatter", choice, flat, work, [row * width for row in rows], op=op, flying=flying,
+        plan = self._new("reduce_scatter", choice, flat, work, cuts, op=op, flying=flying,
                          source=x.reshape(-1) if plain else None, promised=[self.rank])
         mine = flat.reshape(x.shape)[rows[self.rank]:rows[self.rank + 1]]
         return plan, lambda: copied(device, device.like(mine.shape, x.dtype), mine)

@@ -5,9 +5,7 @@ import numpy as np
 from comm import buffers
 from comm.choose import Choice
 from comm.device import device_of, host
-from comm.jobs.base import Base, check_op, copied, is_contiguous, nothing
-
-SHORT = 128 << 10  # bytes: for so little it is quicker to copy to a kept plan's own buffer than to make a plan
+from comm.jobs.base import SHORT, Base, check_op, copied, is_contiguous, nothing
 
 
 class SameShape(Base):

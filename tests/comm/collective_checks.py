@@ -213,10 +213,12 @@ def check_plans_refuse_what_they_cannot_work_on(group):
             call()
 
 
-def check_every_algorithm_on_shared_memory(group):
+def check_case_87_every_algorithm_on_shared_memory(group):
     """In the window itself, and staged by way of it; what does not fit there falls back to messages."""
     size, n, used = group.size, 5 * group.size + 3, 0
-    shared = group.empty(n, "f8")
+    around = group.empty(n + 32, "f8")
+    around[:] = -7
+    shared = around[16:16 + n]
     for name, algorithm in ALGORITHMS.items():
         if algorithm.collective not in ("all_reduce", "broadcast", "reduce"):
             continue
@@ -236,6 +238,7 @@ def check_every_algorithm_on_shared_memory(group):
                 equal(shared, want)
                 equal(out, want)
             equal(private, numbers(group.rank, n))
+            assert (around[:16] == -7).all() and (around[16 + n:] == -7).all()
             group.barrier()
     assert used > 0 or size == 1
 
