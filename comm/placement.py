@@ -40,15 +40,16 @@ def place(order, ranks, topology):
     return np.argsort(key[:ranks])
 
 
-def priced_in(order, name, message, ranks, topology, gamma=0.0, **options):
+def priced_in(order, name, message, ranks, topology, gamma=0.0, progress=None, **options):
     """The Price of an algorithm with its ranks in this order; it is told the nodes if it asks for them."""
     placement = place(order, ranks, topology)
-    return price(name, message, ranks, topology, placement, gamma, **{**default_options(name, topology, placement),
-                                                                      **options})
+    options = {**default_options(name, topology, placement), **options}
+    return price(name, message, ranks, topology, placement, gamma, progress, **options)
 
 
-def fit(name, message, ranks, topology, gamma=0.0, **options):
+def fit(name, message, ranks, topology, gamma=0.0, progress=None, **options):
     """(order, its Price): the order of FITTED in which this algorithm is fastest on this cluster."""
-    prices = {order: priced_in(order, name, message, ranks, topology, gamma, **options) for order in FITTED}
+    prices = {order: priced_in(order, name, message, ranks, topology, gamma, progress, **options)
+              for order in FITTED}
     best = min(prices, key=lambda order: prices[order].time)
     return best, prices[best]

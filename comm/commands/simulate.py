@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from comm.algorithms import ALGORITHMS
 from comm.commands.arguments import add_command, ranks
 from comm.commands.simulated import compare, detail, loss, losses
-from comm.effort import TooMuch
 from comm.placement import ORDERS
 from comm.price import BUS_FACTORS
 from comm.topology import KEYS, KINDS, PRESETS, describe, say_links
@@ -76,15 +75,18 @@ def run(chosen):
     if chosen.links:
         print(say_links())
         return 0
+    report = Progress()
     try:
-        for line in _answer(chosen):
+        for line in _answer(chosen, report):
+            report.clear()
             print(line, flush=True)
-    except (ValueError, TooMuch) as error:
+    except ValueError as error:
+        report.clear()
         chosen.fail(str(error))
     return 0
 
 
-def _answer(chosen):
+def _answer(chosen, report):
     if chosen.collective is None:
         raise ValueError(f"expected a collective: {', '.join(BUS_FACTORS)}")
     names = _names(chosen.collective, chosen.algorithm)
@@ -99,7 +101,6 @@ def _answer(chosen):
     topology = describe(chosen.cluster, chosen.ranks)
     size = chosen.ranks or topology.gpus
     question = (chosen.bytes or 0, size, topology, chosen.order, chosen.gamma, chosen.segments)
-    report = Progress()
     return detail(names[0], *question, report) if chosen.algorithm else compare(names, *question, report)
 
 
@@ -128,14 +129,11 @@ class Progress:
         now = time.monotonic()
         if now - self.begin > 1 and now - self.last > 0.2:
             self.last = now
-            self._write(text)
-
-    def _write(self, text):
-        print(f"\r{text:<{self.width}}", end="", file=sys.stderr, flush=True)
-        self.width = len(text)
+            print(f"\r{text:<{self.width}}", end="", file=sys.stderr, flush=True)
+            self.width = len(text)
 
     def clear(self):
+        """Wipe the line, so that an answer can be printed where it stood."""
         if self.width:
-            self._write("")
-            print("\r", end="", file=sys.stderr, flush=True)
+            print(f"\r{'':<{self.width}}\r", end="", file=sys.stderr, flush=True)
         self.width = 0

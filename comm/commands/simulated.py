@@ -1,10 +1,12 @@
 """The answers of `python -m comm simulate`, line by line."""
 
+import numpy as np
+
 from comm.algorithms import ALGORITHMS
 from comm.effort import TooMuch
 from comm.lost import lose, say_ranks
 from comm.placement import FITTED, ORDERS, fit, priced_in
-from comm.price import options_of
+from comm.price import default_options, options_of
 from comm.units import say_bytes, say_number, say_rate, say_seconds, unit_of
 
 SEGMENTS = (4, 16, 64, 256)
@@ -18,37 +20,46 @@ def compare(names, message, size, topology, order, gamma, segments, report):
     yield _heading(message, size, topology, order, gamma)
     prices, skipped = [], []
     for name in names:
-        report(f"pricing {name}")
         try:
-            prices += list(_tried(name, message, size, topology, order, gamma, segments))
+            prices += list(_tried(name, message, size, topology, order, gamma, segments, report))
         except TooMuch as error:
             skipped.append((name, error))
-    report.clear()
     unit = unit_of(message)
     rows = [("algorithm", "rounds", "time", "algbw", "busbw", "leaves a rank", "all ranks send", "busiest link")]
     rows += [_row(found, price, topology, unit) for found, price in sorted(prices, key=lambda pair: pair[1].time)]
     yield from aligned(rows)
     for name, error in skipped:
-        algorithm = ALGORITHMS[name]
-        total = say_bytes(algorithm.total(size) / algorithm.chunks(size) * message, unit)
-        yield f"not priced: {error}. By its formula: {algorithm.rounds(size):,} rounds, {total} in all."
+        yield f"not priced: {error}. By its formula: {_formula(name, message, size, topology, segments)}."
     yield from ("", "algbw = M / time; busbw = algbw x what any algorithm must move per rank (nccl-tests); what really "
                 "left is beside them.")
 
 
-def _tried(name, message, size, topology, order, gamma, segments):
+def _formula(name, message, size, topology, segments):
+    """Rounds and bytes of an algorithm that is too large to price, in words."""
+    algorithm, options = ALGORITHMS[name], default_options(name, topology, np.arange(size))
+    if "segments" in options_of(name):
+        options["segments"] = segments or 1
+    total = algorithm.total(size, **options) / algorithm.chunks(size, **options) * message
+    return f"{algorithm.rounds(size, **options):,} rounds, {say_bytes(total, unit_of(message))} in all"
+
+
+def _tried(name, message, size, topology, order, gamma, segments, report):
     """((name and options in words, Price)) of an algorithm: once, or in one piece and in the best number of pieces."""
     takes = "segments" in options_of(name)
+    def progress(done, rounds):
+        report(f"pricing {name}: round {done:,} of {rounds:,}")
+
+    report(f"pricing {name}")
     counts = ((segments,) if segments else (1, *SEGMENTS)) if takes else (None,)
     prices = []
     for count in counts:
         options = {"segments": count} if count else {}
         try:
             if order == "fitted":
-                found, price = fit(name, message, size, topology, gamma, **options)
+                found, price = fit(name, message, size, topology, gamma, progress, **options)
                 prices.append((f"{name}{_said(options)} ({found})", price))
             else:
-                price = priced_in(order, name, message, size, topology, gamma, **options)
+                price = priced_in(order, name, message, size, topology, gamma, progress, **options)
                 prices.append((name + _said(options), price))
         except TooMuch:
             if not prices:
@@ -77,8 +88,8 @@ def _heading(message, size, topology, order, gamma):
 def detail(name, message, size, topology, order, gamma, segments, report):
     """Lines about one algorithm: phases, tiers, what left, and the orders of the ranks."""
     yield _heading(message, size, topology, order, gamma)
-    report(f"pricing {name}")
-    found, price = min(_tried(name, message, size, topology, order, gamma, segments), key=lambda pair: pair[1].time)
+    tried = _tried(name, message, size, topology, order, gamma, segments, report)
+    found, price = min(tried, key=lambda pair: pair[1].time)
     options = {key: value for key, value in price.options.items() if key != "nodes"}
     unit = unit_of(message)
     yield f"{found}: {say_seconds(price.time)} in {price.rounds:,} rounds"
@@ -90,9 +101,7 @@ def detail(name, message, size, topology, order, gamma, segments, report):
     yield ""
     yield from aligned(_tiers(price, topology, unit))
     yield ""
-    report("pricing other orders of the ranks")
-    yield from aligned(_orders(name, message, size, topology, gamma, options))
-    report.clear()
+    yield from aligned(_orders(name, message, size, topology, gamma, options, report))
 
 
 def _phases(price, topology, unit):
@@ -124,9 +133,12 @@ def _tiers(price, topology, unit):
     return rows
 
 
-def _orders(name, message, size, topology, gamma, options):
+def _orders(name, message, size, topology, gamma, options, report):
     """The same ranks in other orders: before and after they are fitted to the cluster."""
-    prices = {order: priced_in(order, name, message, size, topology, gamma, **options) for order in ORDERS}
+    prices = {}
+    for order in ORDERS:
+        report(f"pricing the {order} order of the ranks")
+        prices[order] = priced_in(order, name, message, size, topology, gamma, **options)
     best = min(FITTED, key=lambda order: prices[order].time)
     rows = [("order of the ranks", "time", "")]
     rows += [(order, say_seconds(price.time), ("fitted: " if order == best else "") + ORDERS[order])

@@ -2,14 +2,6 @@
 
 from difflib import get_close_matches
 
-import numpy as np
-
-from comm.topology import switched
-from comm.topology.links import read_link
-from comm.topology.network import Drawing
-from comm.topology.torus import gray_walk, torus, z_order
-from comm.units import read_seconds
-
 KEYS = {
     "kind": "the network: switch, leaf-spine, fat-tree, dragonfly, torus, hypercube or butterfly",
     "nodes": "servers (default: as many as the ranks need)",
@@ -62,26 +54,11 @@ PRESETS = {
 """Clusters with a name: (description, in words). What follows the name overrides it: "torus,sides=8x8"."""
 
 
-def describe(text, ranks=None):
-    """The Topology that `text` describes: a preset, a kind, or key=value, separated by commas.
-
-    ranks: where the text does not say how many nodes there are, there are as many as so many ranks need (64).
-    Raises ValueError that names the nearest key, preset or link for what is not known, and what was expected.
-    """
-    given = _read(text)
-    kind = given["kind"]
-    gpus = _number(given, "gpus")
-    if "nodes" in given:
-        nodes = _number(given, "nodes")
-    else:
-        nodes = -(-(ranks or 64) // gpus)
-    if kind in ("torus", "hypercube"):
-        return _direct(given, kind, nodes, gpus)
-    return _switched(given, kind, nodes, gpus)
+MOST = 1_000_000_000
 
 
-def _read(text):
-    """key -> value as text, checked against the kind."""
+def read(text):
+    """{key: value as text} of a description, with the defaults. Raises ValueError for what its kind does not take."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     given = dict(DEFAULTS)
     said = {}
@@ -117,148 +94,32 @@ def _near(word, known):
     return f"; did you mean {near[0]}?" if near else "."
 
 
-def _number(given, key, least=1, default=None):
-    """A whole number."""
+def number(given, key, least=1, most=MOST, default=None):
+    """A whole number from `least` to `most`, or the default. Raises ValueError."""
     text = given.get(key, default)
     if text is None or isinstance(text, int):
         return text
-    if not text.isdecimal() or int(text) < least:
-        raise ValueError(f"{key}={text}: expected a whole number from {least}, {KEYS[key]}")
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise ValueError(f"{key}={text}: expected a whole number from {least} to {most:,}: {KEYS[key]}")
     return int(text)
 
 
-def _ratio(given, key):
+def ratio(given, key):
+    """A number from 1; 1 if not given. Raises ValueError."""
     try:
-        ratio = float(given.get(key, 1))
+        found = float(given.get(key, 1))
     except ValueError:
-        ratio = 0
-    if not 1 <= ratio < float("inf"):
+        found = 0
+    if not 1 <= found < float("inf"):
         raise ValueError(f"{key}={given[key]}: expected a number from 1, as in 2: {KEYS[key]}")
-    return ratio
+    return found
 
 
-def _sides(given):
-    """(4, 4, 4) from "4x4x4"; None if not given."""
+def sides(given):
+    """(4, 4, 4) from "4x4x4"; None if not given. Raises ValueError."""
     if "sides" not in given:
         return None
-    sides = given["sides"].split("x")
-    if not all(side.isdecimal() and int(side) >= 1 for side in sides):
+    found = given["sides"].split("x")
+    if not all(side.isdecimal() and 1 <= int(side) <= MOST for side in found):
         raise ValueError(f"sides={given['sides']}: expected whole numbers from 1, as in 4x4x4")
-    return tuple(map(int, sides))
-
-
-def _cube(count, directions):
-    """The smallest nearly equal sides whose product is at least `count`."""
-    sides = []
-    for left in range(directions, 0, -1):
-        sides.append(next(side for side in range(1, count + 2) if side ** left >= count))
-        count = -(-count // sides[-1])
-    return tuple(sides)
-
-
-def _servers(given, drawing, nodes, gpus):
-    """GPUs and the switches inside servers: (GPUs (nodes, gpus), columns up and down (nodes * gpus,))."""
-    cards = drawing.add(nodes * gpus, "GPU")
-    if gpus == 1:
-        return cards, cards, None, None
-    inner = drawing.add(nodes, "server")
-    link = read_link(given["nvlink"])
-    up = drawing.join(cards, inner.repeat(gpus), "NVLink", link)
-    return cards, inner, up, drawing.join(inner.repeat(gpus), cards, "NVLink", link)
-
-
-def _direct(given, kind, nodes, gpus):
-    """Servers that pass on messages themselves."""
-    sides = _sides(given)
-    if kind == "hypercube":
-        sides = (2,) * max(1, (nodes - 1).bit_length())
-    elif sides is None:
-        sides = _cube(nodes, 3)
-    count = int(np.prod(sides))
-    if "nodes" in given and count != nodes:
-        raise ValueError(f"nodes={nodes}: a {kind} of {'x'.join(map(str, sides))} has {count}; leave nodes out, "
-                         f"or say sides whose product it is")
-    drawing = Drawing()
-    cards, inner, up, down = _servers(given, drawing, count, gpus)
-    node = np.arange(count * gpus) // gpus
-    between = torus(drawing, inner, sides, read_link(given["nic"]), read_seconds(given["hop"]))
-
-    def path(source, target):
-        columns = between(node[source], node[target])
-        return columns if gpus == 1 else [up[source], *columns, down[target]]
-
-    def of_gpus(place):
-        return (place[:, None] * gpus + np.arange(gpus)).ravel()
-
-    title = (f"{_title(nodes=count, gpus=gpus, given=given)}, {kind} of {'x'.join(map(str, sides))}, "
-             f"{given['nic']} cables")
-    return drawing.topology(title, node, path, of_gpus(gray_walk(sides)), of_gpus(z_order(sides)))
-
-
-def _switched(given, kind, nodes, gpus):
-    """Servers with NICs, on a network of switches."""
-    nics = _number(given, "nics", default=gpus)
-    if nics > gpus:
-        raise ValueError(f"nics={nics}: a server of {gpus} GPUs has at most so many NICs")
-    bare = given["pcie"] == "none"
-    if bare and nics != gpus:
-        raise ValueError(f"pcie=none: every GPU is its own NIC then, so nics={nics} must equal gpus={gpus}")
-    drawing = Drawing()
-    cards, _, up, down = _servers(given, drawing, nodes, gpus)
-    node = np.arange(nodes * gpus) // gpus
-    port_of = node * nics + np.arange(nodes * gpus) % gpus * nics // gpus
-    cards_of_nics = cards
-    if not bare:
-        cards_of_nics = drawing.add(nodes * nics, "NIC")
-        pcie = read_link(given["pcie"])
-        onto = drawing.join(cards, cards_of_nics[port_of], "PCIe", pcie)
-        off = drawing.join(cards_of_nics[port_of], cards, "PCIe", pcie)
-    ports = switched.Ports(cards_of_nics, read_link(given["nic"]), read_seconds(given["hop"]))
-    across, words = _network(given, kind, drawing, ports, nodes, nics)
-
-    def path(source, target):
-        near = node[source] == node[target]
-        columns = across(port_of[source], port_of[target])
-        if not bare:
-            columns = [onto[source], *columns, off[target]]
-        columns = [np.where(near, -1, column) for column in columns]
-        return columns if up is None else [np.where(near, up[source], -1), *columns, np.where(near, down[target], -1)]
-
-    return drawing.topology(f"{_title(nodes, gpus, given)}, {words}", node, path)
-
-
-def _network(given, kind, drawing, ports, nodes, nics):
-    """(path between ports, the network in words)."""
-    nic = f"{given['nic']} NICs"
-    if kind == "switch":
-        return switched.single_switch(drawing, ports), f"{nic} on one switch"
-    if kind == "leaf-spine":
-        leaf, ratio = _number(given, "leaf", default=32), _ratio(given, "oversubscription")
-        server, rail = np.divmod(np.arange(nodes * nics), nics)
-        place = rail * nodes + server if _number(given, "rails", 0, default=0) else None
-        return (switched.leaf_spine(drawing, ports, leaf, ratio, place),
-                f"{nic}, {leaf} to a leaf{' by rail' if place is not None else ''}, {ratio:g} : 1 oversubscribed")
-    if kind == "fat-tree":
-        ratio = _ratio(given, "oversubscription")
-        return switched.fat_tree(drawing, ports, ratio), f"{nic} on a fat tree, {ratio:g} : 1 oversubscribed"
-    if kind == "dragonfly":
-        sizes = {key: _number(given, key) for key in ("routers", "local", "cables")}
-        leaf = _number(given, "leaf", default=16)
-        return switched.dragonfly(drawing, ports, leaf, **sizes), f"{nic}, dragonfly with leaves of {leaf}"
-    leaf, sides = _number(given, "leaf"), _sides(given)
-    count = nodes * nics
-    if sides is None:
-        leaf = leaf or next(k for k in range(1, count + 2) if k ** 3 >= count)
-        sides = _cube(-(-count // leaf), 2)
-    leaf = leaf or -(-count // int(np.prod(sides)))
-    if leaf * int(np.prod(sides)) < count:
-        raise ValueError(f"sides={given['sides']},leaf={leaf}: room for {leaf * int(np.prod(sides))} NICs, the "
-                         f"servers have {count}")
-    return (switched.flattened_butterfly(drawing, ports, leaf, sides),
-            f"{nic}, flattened butterfly of {'x'.join(map(str, sides))} switches with {leaf} NICs each")
-
-
-def _title(nodes, gpus, given):
-    if gpus == 1:
-        return f"{nodes} servers of one GPU"
-    return f"{nodes} servers of {gpus} GPUs ({given['nvlink']})"
+    return tuple(map(int, found))

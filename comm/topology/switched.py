@@ -6,11 +6,14 @@ are: which of several equal ways a message takes depends on its target only (D-m
 providing non-blocking traffic for shift permutations on real life fat trees" (2010)).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from comm.topology.network import NONE
+
+MOST_LINKS = 1 << 24
 
 
 class Ports(NamedTuple):
@@ -31,6 +34,11 @@ def _both_ways(drawing, below, above, tier, ports, cables=1):
     """Links below -> above and back."""
     return (drawing.join(below, above, tier, ports.link, cables, ports.wire),
             drawing.join(above, below, tier, ports.link, cables, ports.wire))
+
+
+def _check_links(count, what, hint):
+    if count > MOST_LINKS:
+        raise ValueError(f"{what}: {count:.2g} links, expected at most {MOST_LINKS:,}; {hint}")
 
 
 def single_switch(drawing, ports):
@@ -99,6 +107,15 @@ def fat_tree(drawing, ports, oversubscription=1):
     return path
 
 
+def _all_to_all(drawing, tails, heads, tier, ports, cables):
+    """(n, n, ...) links from tails[i, j] to heads[i, j] for all i and j that differ, NONE where they do not."""
+    tails, heads = np.broadcast_arrays(tails, heads)
+    one, other = np.nonzero(~np.eye(len(tails), dtype=bool))
+    table = np.full(tails.shape, NONE)
+    table[one, other] = drawing.join(tails[one, other], heads[one, other], tier, ports.link, cables, ports.wire)
+    return table
+
+
 def dragonfly(drawing, ports, leaf, routers=None, local=None, cables=None):
     """Groups of leaves, joined all to all; the groups joined all to all by one link from some leaf of each.
 
@@ -112,24 +129,17 @@ def dragonfly(drawing, ports, leaf, routers=None, local=None, cables=None):
     leaves = -(-len(ports.vertices) // leaf)
     a = routers or next(a for a in range(1, leaves + 1) if a * (a * max(1, a // 2) + 1) >= leaves)
     groups = -(-leaves // a)
+    _check_links(groups * (groups + a * a), f"a dragonfly of {groups} groups of {a} leaves", "say other routers")
     local = local or max(1, -(-2 * leaf // a))
     cables = cables or max(1, -(-leaf * a // max(1, groups - 1)))
     switches = drawing.add(groups * a, "leaf").reshape(groups, a)
     leaf_of = np.arange(len(ports.vertices)) // leaf
     out, into = _plug(drawing, ports, switches.ravel()[leaf_of])
 
-    def links(count, tails, heads, tier, side_by_side):
-        """(count, count) or more: a link between any two, NONE on the diagonal."""
-        one, other = np.nonzero(~np.eye(count, dtype=bool))
-        table = np.full((count, count, *tails.shape[2:]), NONE)
-        table[one, other] = drawing.join(tails[one, other], heads[one, other], tier, ports.link, side_by_side,
-                                         ports.wire)
-        return table
-
-    inside = links(a, *np.broadcast_arrays(switches.T[:, None], switches.T[None]), "inside a group", local)
+    inside = _all_to_all(drawing, switches.T[:, None], switches.T[None], "inside a group", ports, local)
     gate = (np.subtract.outer(np.arange(groups), np.arange(groups)) * -1 % groups - 1) % a  # (from, to): whose link
     doors = np.take_along_axis(switches, gate, axis=1)
-    between = links(groups, doors, doors.T, "between groups", cables)
+    between = _all_to_all(drawing, doors, doors.T, "between groups", ports, cables)
 
     def path(source, target):
         (here, mine), (there, theirs) = np.divmod(leaf_of[source], a), np.divmod(leaf_of[target], a)
@@ -149,7 +159,8 @@ def flattened_butterfly(drawing, ports, leaf, sides):
     Kim, Dally and Abts, "Flattened butterfly: a cost-efficient topology for high-radix networks" (2007),
     https://doi.org/10.1145/1250662.1250679.
     """
-    grid = drawing.add(int(np.prod(sides)), "switch").reshape(sides)
+    _check_links(math.prod(sides) * sum(sides), f"a butterfly of sides {sides}", "say shorter sides")
+    grid = drawing.add(math.prod(sides), "switch").reshape(sides)
     where = np.arange(len(ports.vertices)) // leaf
     out, into = _plug(drawing, ports, grid.ravel()[where])
     tables = []  # for each direction, the link from a switch (flat) to the coordinate in that direction
