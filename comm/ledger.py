@@ -2,8 +2,9 @@
 
 A plan asks once for its `Tally` and adds one to its `calls` for every run: that is all that counting costs.
 The rest is arithmetic when someone asks. Beside the bytes stands what the algorithm's formula allows. A tally
-knows both for one run, so a call above its formula is not hidden by another one below. Left out: what checks
-(comm/check.py) send, and what MPI itself sends to make groups and to end.
+knows both for one run, so a call above its formula is not hidden by another one below. What a rank of the same
+node reads from this one's memory counts as sent to it. Left out: the notes of checks (comm/check.py), the trials
+of costs (comm/choose.py), and what MPI itself sends to make groups and to end.
 """
 
 import weakref
@@ -97,10 +98,6 @@ class Ledger:
             entry.formula += sent
             before = entry.peers.get(peer, (0, 0))
             entry.peers[peer] = before[0] + messages, before[1] + sent
-
-    def add(self, operation, messages, sent, payload):
-        """Count a run of something whose peers are not told."""
-        self.tally(operation, "", payload, sent, {-1: (messages, sent)}).calls += 1
 
     def rows(self):
         """{(operation, algorithm): Entry} of this group alone."""

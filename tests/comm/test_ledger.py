@@ -1,13 +1,18 @@
 """The ledger against what an independent witness sees on the wire."""
 
 import gc
+import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 
 from comm import ledger
+from comm.algorithms import ALGORITHMS
+from comm.choose import Chooser
+from comm.group import Group
 from comm.ledger import Entry, Ledger
-from comm.threads import Board
+from comm.predict import DEFAULT
 from tests.ranks import run
 
 
@@ -110,36 +115,120 @@ def test_the_report_names_group_collective_peer_and_sum():
     assert max(map(len, str(book).splitlines())) <= 120
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_every_message_and_byte_that_leaves_a_rank_is_in_the_ledger(size, monkeypatch):
-    seen = np.zeros((size, 2), int)
-    post = Board.post
+class Witness:
+    """An endpoint that counts what is handed to the real one to be sent: {rank in the world: [messages, bytes]}."""
 
-    def witness(self, context, half):
-        if half.sends:
-            seen[half.owner] += 1, half.view.nbytes
-        post(self, context, half)
+    def __init__(self, endpoint, seen=None):
+        vars(self).update(_endpoint=endpoint, seen={} if seen is None else seen)
 
+    def __getattr__(self, name):
+        return getattr(self._endpoint, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._endpoint, name, value)
+
+    def _note(self, sends):
+        for view, peer in sends:
+            entry = self.seen.setdefault(self.ranks[peer], [0, 0])
+            entry[0] += self.pieces(view)
+            entry[1] += view.nbytes
+
+    def exchange(self, sends, receives, tag, kept=False):
+        calls = self._endpoint.exchange(sends, receives, tag, kept)
+        if calls:
+            calls.insert(0, partial(self._note, sends))
+        return calls
+
+    def post(self, sends, receives, tag):
+        self._note(sends)
+        return self._endpoint.post(sends, receives, tag)
+
+    def split(self, color, members):
+        endpoint = self._endpoint.split(color, members)
+        return endpoint and Witness(endpoint, self.seen)
+
+
+def everything(group):
+    """Every collective by every algorithm, twice, messages, groups of groups and collectives in flight."""
+    rank, size = group.rank, group.size
+    even, odd, small = np.ones((6 * size, 2)), np.ones((2 * size + 1, 3), "f4"), np.ones(3)
+    calls = {
+        "all_reduce": lambda x, **how: group.all_reduce(x, **how),
+        "reduce": lambda x, **how: group.reduce(x, root=size - 1, **how),
+        "broadcast": lambda x, **how: group.broadcast(x, root=size - 1, **how),
+        "all_gather": lambda x, **how: group.all_gather(x[:rank + 1], **how),
+        "gather": lambda x, **how: group.gather(x[:rank], **how),
+        "scatter": lambda x, **how: group.scatter(x if rank == 0 else None, **how),
+        "reduce_scatter": lambda x, **how: group.reduce_scatter(x, **how),
+        "all_to_all": lambda x, **how: group.all_to_all(x, **how),
+    }
+    for collective, call in calls.items():
+        names = [name for name, one in ALGORITHMS.items() if one.collective == collective]
+        for name, x, _ in itertools.product([None, *names], (even, odd, small), range(2)):
+            call(x, algorithm=name)
+    group.barrier()
+    group.all_to_all_v(odd, [rank % 2] * (size - 1) + [len(odd) - (size - 1) * (rank % 2)])
+    group.sendrecv(odd, (rank + 1) % size, (rank - 1) % size)
+    half = group.split(rank % 2, key=-rank, name="half")
+    half._chooser = Chooser(half._endpoint, DEFAULT)
+    handles = [half.all_reduce_async(even), group.all_gather_async(odd), half.broadcast_async(even)]
+    for handle in handles:
+        handle.wait()
+    plan = group.plan("all_reduce", np.ones(1000), algorithm="ring")
+    for _ in range(3):
+        plan.run()
+
+
+def ledger_and_witness(group):
+    """(by peer in the ledger, by peer as the witness saw it, the sum of the rows, excess)."""
+    group.barrier()
+    witness = Witness(vars(group._endpoint).get("_endpoint", group._endpoint))
+    counted = Group(witness, checked=False)
+    counted._chooser = Chooser(witness, DEFAULT)
+    everything(counted)
+    rows, peers = counted.ledger.everything().values(), {}
+    for row in rows:
+        assert sum(messages for messages, _ in row.peers.values()) == row.messages
+        assert sum(sent for _, sent in row.peers.values()) == row.sent
+        assert row.excess == 0
+        for peer, entry in row.peers.items():
+            peers[peer] = [a + b for a, b in zip(peers.get(peer, (0, 0)), entry)]
+    return peers, witness.seen
+
+
+@pytest.mark.parametrize("size, mpi", [
+    (1, False), (2, False), (3, False), (5, False), pytest.param(3, True, marks=pytest.mark.mpi)])
+def test_every_message_and_byte_that_is_handed_to_the_transport_is_in_the_ledger(size, mpi):
+    for peers, seen in run(size, ledger_and_witness, mpi=mpi, nodes=tuple(range(size))):
+        assert {peer: tuple(entry) for peer, entry in peers.items()} == \
+            {peer: tuple(entry) for peer, entry in seen.items()}
+        assert size == 1 or len(seen) >= size - 1
+
+
+def shared_and_sent(group):
+    """{algorithm: bytes by peer} of plans that read each other's memory, and of plans that send."""
+    shared, own = group.empty(1003), np.empty(1003, "f4")
+    names = [name for name, one in ALGORITHMS.items() if one.collective == "all_reduce"]
+    return [{name: {peer: sent for peer, (_, sent) in group.plan("all_reduce", buffer, algorithm=name).peers.items()}
+             for name in names} for buffer in (shared, own)]
+
+
+def test_what_is_read_from_shared_memory_counts_as_what_would_be_sent():
+    for shared, sent in run(4, shared_and_sent):
+        assert shared == sent
+
+
+def test_more_than_the_formula_allows_fails_a_test(monkeypatch):
+    real = ALGORITHMS["ring_all_reduce"]
+    monkeypatch.setitem(ALGORITHMS, "ring_all_reduce", real._replace(sent=lambda size: real.sent(size) - 1))
+    with pytest.raises(AssertionError, match="rank . sent more than the formulas allow"):
+        run(3, lambda group: group.all_reduce(np.ones(3000), algorithm="ring"))
+
+
+def test_a_group_has_a_ledger_of_its_own_and_reports_to_its_parent():
     def body(group):
-        x = np.ones(100)
-        group.all_reduce(x)
-        group.all_reduce(np.ones(5000))
-        group.all_gather(x[:group.rank])
-        group.reduce_scatter(x)
-        group.broadcast(x, root=group.size - 1)
-        group.barrier()
-        group.sendrecv(x, (group.rank + 1) % group.size, (group.rank - 1) % group.size)
-        return group.ledger.total.messages, group.ledger.total.sent
+        group.split(0, name="dp").all_reduce(np.ones(3))
+        rows = group.ledger.everything()
+        return group.ledger["all_reduce"].calls, [row[:2] for row in rows], "dp " in str(group.ledger)
 
-    monkeypatch.setattr(Board, "post", witness)
-    monkeypatch.setattr("comm.check.Checker.__call__", lambda self, call: None)
-    told = run(size, body)
-    assert told == [tuple(row) for row in seen.tolist()]
-
-
-def test_a_group_has_a_ledger_of_its_own():
-    def body(group):
-        group.split(0).all_reduce(np.ones(3))
-        return group.ledger["all_reduce"].calls
-
-    assert run(2, body) == [0, 0]
+    assert run(2, body) == [(0, [("world", "all_gather"), ("dp", "all_reduce")], True)] * 2
