@@ -2,7 +2,8 @@
 
 A message is one run of memory, or is packed. What comes to be added lands in scratch, unless the chunk that
 it is added to is still in the source: then it lands where the sum will be. Long messages are cut into
-segments, which go one after the other: that needs little scratch and adds what is still in cache.
+segments, which go one after the other: that needs little scratch and adds what is still in cache. While one
+is added the next is on its way.
 """
 
 from functools import partial
@@ -16,6 +17,8 @@ from comm.memory import SOURCE, segments, size_of
 from comm.schedule import NONE, Recv, Send, rounds
 
 SEGMENT = 4 << 20  # bytes of one message at most
+EAGER = 64 << 10  # bytes that TCP takes without asking the receiver first: the least that a message is cut into
+PIECES = 16  # that a long message to another node is cut into
 TILE = 128 << 10  # bytes that are read from a neighbour's memory at a time: sums of several stay in cache
 
 COMBINE = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
@@ -30,6 +33,14 @@ class Move(NamedTuple):
     post: partial  # begins the same and returns requests
     after: list
     traffic: list  # (peer, messages, bytes) that leave this rank
+    joins: bool = False  # the exchange may begin before what comes `after` the move before it
+
+
+class Turn(NamedTuple):
+    """What a rank sends and receives at once: one segment of each message of a round."""
+
+    parts: list
+    place: int  # in the round
 
 
 class Part(NamedTuple):
@@ -55,16 +66,16 @@ class Binder:
             items = [type(i)(int(i[0]), np.ravel(i.chunks).tolist(), *i[2:]) for i in items if i[0] != NONE]
             turns += self._meet(number, items) if self._window else self._turns(items)
             self._memory.fresh.difference_update(s for i in items if isinstance(i, Recv) for s in i.chunks)
-        need = max((sum(size_of(p.places) for p in turn if not p.direct) for turn in turns if type(turn) is list),
-                   default=0)
-        scratch = self._device.empty(need, self._dtype)
-        moves = [self._bind(turn, scratch) if type(turn) is list else turn for turn in turns]
+        waiting = [turn for turn in turns if isinstance(turn, Turn)]
+        need = max((sum(size_of(part.places) for part in turn.parts if not part.direct) for turn in waiting), default=0)
+        scratch = [self._device.empty(need, self._dtype) for _ in range(1 + any(turn.place for turn in waiting))]
+        moves = [self._bind(turn, scratch[turn.place % 2]) if isinstance(turn, Turn) else turn for turn in turns]
         return moves + self._last(promised)
 
     def _turns(self, items):
-        """The messages of a round as lists of Parts, carried out in turn; all ranks cut a message alike.
+        """The messages of a round, a segment of each in every turn.
 
-        Segments go one after the other, unless a rank would send a segment after receiving it.
+        All at once, if else a rank would send a segment after receiving it.
         """
         memory, lanes = self._memory, []
         sends, receives = ([item for item in items if isinstance(item, kind)] for kind in (Send, Recv))
@@ -72,14 +83,14 @@ class Binder:
         crossing = not memory.fresh.issuperset(set(sent) & set(received))
         for item in sends:
             runs = memory.runs(item.chunks)
-            lanes.append([Part(item, places, len(places) == 1) for places in self._segments(runs, SEGMENT)])
+            lanes.append([Part(item, places, len(places) == 1) for places in self._segments(item.to, runs)])
         for item in receives:
             lanes.append([Part(item, places, len(places) == 1 and (
                 places[0].array == SOURCE if item.reduce else not crossing))
-                for places in self._segments(self._landing(item), SEGMENT)])
+                for places in self._segments(item.source, self._landing(item))])
         if not crossing or sent == received:
-            return [[part for part in turn if part] for turn in zip_longest(*lanes)]
-        return [[part for lane in lanes for part in lane]] if any(lanes) else []
+            return [Turn([part for part in parts if part], place) for place, parts in enumerate(zip_longest(*lanes))]
+        return [Turn([part for lane in lanes for part in lane], 0)] if any(lanes) else []
 
     def _landing(self, item):
         """Where what comes is combined or put. Its slots are in the source no longer."""
@@ -89,14 +100,18 @@ class Binder:
         self._memory.fresh.difference_update(item.chunks)
         return runs
 
-    def _segments(self, runs, nbytes):
-        return segments(runs, max(1, nbytes // self._dtype.itemsize))
+    def _segments(self, peer, runs):
+        """A message to or from `peer`, cut: finely over a network, where moving and adding overlap."""
+        nodes, width, nbytes = self._endpoint.nodes, self._dtype.itemsize, SEGMENT
+        if nodes[peer] != nodes[self._endpoint.rank]:
+            nbytes = min(SEGMENT, max(EAGER, size_of(runs) * width // PIECES))
+        return segments(runs, max(1, nbytes // width))
 
     def _bind(self, turn, scratch):
         """A turn of messages as a Move."""
         memory, copy = self._memory, self._device.copy
         sends, receives, before, after, used = [], [], [], [], 0
-        for item, places, direct in turn:
+        for item, places, direct in turn.parts:
             sending = isinstance(item, Send)
             if direct:
                 view = memory.view(places[0]) if sending else memory.target(places[0])
@@ -116,7 +131,8 @@ class Binder:
         endpoint, tag = self._endpoint, self._tag
         return Move(before, endpoint.exchange(sends, receives, tag, self._kept),
                     partial(endpoint.post, sends, receives, tag), after,
-                    [(peer, endpoint.pieces(view), view.nbytes) for view, peer in sends])
+                    [(peer, endpoint.pieces(view), view.nbytes) for view, peer in sends],
+                    joins=turn.place > 0 and self._device is host)
 
     def _combine(self, place, came):
         """The call that adds `came` to what is at a place."""
@@ -147,7 +163,8 @@ class Binder:
 
     def _reads(self, item, theirs):
         """(array, start, call) for each tile that this rank takes out of the memory of a rank of its node."""
-        lanes = (self._segments(runs, TILE) for runs in (self._landing(item), self._memory.runs(theirs)))
+        tile = max(1, TILE // self._dtype.itemsize)
+        lanes = (segments(runs, tile) for runs in (self._landing(item), self._memory.runs(theirs)))
         for mine, their in zip(*lanes, strict=True):
             for place, other in _common(mine, their):
                 came = self._window.view(item.source, other)

@@ -40,7 +40,7 @@ class Plan:
         self.messages = sum(messages for messages, _ in self.peers.values())
         self.sent = sum(nbytes for _, nbytes in self.peers.values())  # bytes that leave this rank in one run
         self.tally = Tally(flat.nbytes, self.sent, self.peers)
-        self._calls = [call for move in self._moves for call in (*move.before, *move.exchange, *move.after)]
+        self._calls = [call for moves in _together(self._moves) for call in _calls(endpoint, moves)]
 
     def run(self):
         for call in self._calls:
@@ -72,10 +72,44 @@ class Plan:
     def _advance(self):
         self._at += 1
         if self._at < len(self._moves):
-            move = self._moves[self._at]
-            for call in move.before:
+            self._requests = _begin(self._moves[self._at])
+
+
+def _together(moves):
+    """Lists of moves: those that join the one before them come with it."""
+    lists = []
+    for move in moves:
+        if move.joins:
+            lists[-1].append(move)
+        else:
+            lists.append([move])
+    return lists
+
+
+def _calls(endpoint, moves):
+    """What to call, one after the other, to carry out moves that overlap."""
+    if len(moves) > 1:
+        return [partial(_overlapped, endpoint, moves)]
+    return [*moves[0].before, *moves[0].exchange, *moves[0].after]
+
+
+def _overlapped(endpoint, moves):
+    """Each move's messages are on their way while those of the one before are added."""
+    flying = None
+    for move in [*moves, None]:
+        begun = move and _begin(move)
+        if flying:
+            earlier, requests = flying
+            endpoint.wait(requests)
+            for call in earlier.after:
                 call()
-            self._requests = move.post()
+        flying = move, begun
+
+
+def _begin(move):
+    for call in move.before:
+        call()
+    return move.post()
 
 
 def _traffic(endpoint, moves):
