@@ -1,0 +1,61 @@
+"""Results of a benchmark for people (a table), for programs (CSV), and as a picture."""
+
+import csv
+import math
+from itertools import groupby
+
+from comm.bench.sweep import Result
+
+MARKS = "chosen: what Group takes for arrays of group.empty (window), for others (private), without sharing (messages)"
+
+
+def head():
+    return (f"{'bytes':>12}  {'algorithm':<32}{'transport':<10}{'us':>12}{'algbw GB/s':>12}{'busbw GB/s':>12}"
+            f"{'sent/rank':>14}{'to MPI':>8}  chosen")
+
+
+def row(result):
+    """One line of the table."""
+    sent = "" if result.sent is None else f"{result.sent:,.0f}"
+    bad = f"  WRONG: {result.wrong:,} elements" if result.wrong else ""
+    return (f"{result.nbytes:>12,}  {result.algorithm:<32}{result.transport:<10}{result.seconds * 1e6:>12,.1f}"
+            f"{result.algbw / 1e9:>12.3f}{result.busbw / 1e9:>12.3f}{sent:>14}{result.ratio:>8.2f}"
+            f"  {result.chosen}{bad}")
+
+
+def write_csv(path, results):
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Result._fields)
+        writer.writerows(results)
+
+
+def plot(path, results, title):
+    """Time by size for each contender, a panel for each collective, both axes logarithmic. Needs matplotlib."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    panels = {kind: list(group) for kind, group in groupby(results, lambda r: r.collective) if kind != "barrier"}
+    across = min(2, len(panels)) or 1
+    figure = Figure(figsize=(7.5 * across, 5 * math.ceil(len(panels) / across)), layout="constrained")
+    FigureCanvasAgg(figure)
+    for number, (kind, rows) in enumerate(panels.items(), 1):
+        axes = figure.add_subplot(math.ceil(len(panels) / across), across, number)
+        lines = sorted({(r.algorithm, r.transport) for r in rows}, key=lambda key: (key[0] != "MPI", key))
+        for name, transport in lines:
+            points = [(r.nbytes, r.seconds * 1e6) for r in rows if (r.algorithm, r.transport) == (name, transport)]
+            style = {"color": "black", "linewidth": 2.5} if name == "MPI" else {"linestyle": _dashes(transport)}
+            label = " ".join(filter(None, [name.removesuffix(f"_{kind}"), transport]))
+            axes.plot(*zip(*points), marker="o", markersize=3, label=label, **style)
+        taken = [r for r in rows if "window" in r.chosen]
+        axes.plot([r.nbytes for r in taken], [r.seconds * 1e6 for r in taken], "o", markersize=10, fillstyle="none",
+                  color="black", label="what Group takes")
+        axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="microseconds", title=kind)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)
+
+
+def _dashes(transport):
+    return {"window": "-", "staged": ":", "messages": "--"}.get(transport, "-.")
