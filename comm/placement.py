@@ -1,8 +1,10 @@
 """Which GPU each rank runs on. A schedule knows ranks only, so their order decides how far its messages go.
 
-The same GPUs in another order: a ring wants neighbours close (walk), a tree or butterfly wants partners 1, 2, 4,
-... apart close (blocks). On servers of several GPUs, numbered one server after the other, both are the order that
-the ranks have anyway; on a torus the walk is a snake, on a hypercube Gray's code.
+The same GPUs in another order. A ring wants neighbours close: the walk, on a torus a snake, on a hypercube Gray's
+code. Exchanges between partners 1, 2, 4, ... apart want these close: blocks. A tree that grows from the root has
+one message in its first round and N/2 in its last, so these should be short and those may be long: spread, which
+is blocks with the bits of the rank reversed. Hoefler and Snir, "Generic topology mapping strategies for
+large-scale parallel architectures" (2011), https://doi.org/10.1145/1995896.1995909, on the problem in general.
 """
 
 import numpy as np
@@ -13,10 +15,11 @@ ORDERS = {
     "packed": "one server after the other, as `mpirun --map-by slot` does",
     "round-robin": "one rank to each server in turn, as `mpirun --map-by node` does",
     "shuffled": "as a scheduler may hand them out, with a fixed seed",
-    "walk": "neighbours close: a snake on a torus, Gray's code on a hypercube",
-    "blocks": "partners 1, 2, 4, ... apart close: Morton's order on a torus",
+    "walk": "for rings, neighbours close: a snake on a torus, Gray's code on a hypercube",
+    "blocks": "for exchanges, partners 1, 2, 4, ... apart close: Morton's order on a torus",
+    "spread": "for trees, partners N/2, N/4, ... apart close: blocks with reversed bits",
 }
-FITTED = ("packed", "walk", "blocks")
+FITTED = tuple(order for order in ORDERS if order != "shuffled")
 """The orders among which `fit` looks."""
 
 
@@ -36,8 +39,17 @@ def place(order, ranks, topology):
     if order == "round-robin":
         node = topology.node[:ranks]
         return np.lexsort((gpus, gpus - np.searchsorted(node, node)))
-    key = {"packed": gpus, "walk": topology.walk, "blocks": topology.blocks}[order]
-    return np.argsort(key[:ranks])
+    key = {"packed": gpus, "walk": topology.walk}.get(order, topology.blocks)
+    placed = np.argsort(key[:ranks])
+    return placed[np.argsort(np.argsort(_reversed_bits(gpus)))] if order == "spread" else placed
+
+
+def _reversed_bits(numbers):
+    """0 to N-1 with the bits turned round: 1 becomes the highest of all."""
+    turned, rest = np.zeros_like(numbers), numbers.copy()
+    for _ in range(len(numbers).bit_length()):
+        turned, rest = 2 * turned + rest % 2, rest // 2
+    return turned
 
 
 def priced_in(order, name, message, ranks, topology, gamma=0.0, progress=None, **options):

@@ -39,8 +39,9 @@ def finish(routes, sizes, bandwidth, grain=0.0):
     """(F,) seconds until each message has arrived, all beginning at 0.
 
     routes (F, H): numbers of links, negative for none; sizes (F,) bytes; bandwidth (L,) bytes per second.
-    grain: what ends leave free is shared anew only when the clock has grown by this share, so that thousands of
-    different ends cost hundreds of steps; the last end comes about so much too late, at worst.
+    grain: ends that lie closer together than this share of the time are taken for one, at their mean, when what
+    they leave free is shared anew: so thousands of different ends cost hundreds of steps, and ends are right to
+    about so much.
     A message without bytes, or without a link on its way, arrives at once.
     """
     ends, left = np.zeros(len(sizes)), sizes.astype(float)
@@ -52,10 +53,10 @@ def finish(routes, sizes, bandwidth, grain=0.0):
         rate = rates(flows, links, bandwidth, len(left))
         moving = np.flatnonzero(rate)
         needs = left[moving] / rate[moving]
-        until = (clock + needs.min()) * (1 + max(grain, ROUNDING))
-        over = clock + needs <= until
+        over = clock + needs <= (clock + needs.min()) * (1 + max(grain, ROUNDING))
         ends[moving[over]] = clock + needs[over]
-        left[moving] = np.where(over, 0, left[moving] - rate[moving] * (until - clock))
-        clock = until
+        passed = needs[over].mean()
+        left[moving] = np.where(over, 0, left[moving] - rate[moving] * passed)
+        clock += passed
         flows, links = flows[left[flows] > 0], links[left[flows] > 0]
     return ends

@@ -87,12 +87,15 @@ def _heading(message, size, topology, order, gamma):
 
 def detail(name, message, size, topology, order, gamma, segments, report):
     """Lines about one algorithm: phases, tiers, what left, and the orders of the ranks."""
+    if segments and "segments" not in options_of(name):
+        raise ValueError(f"--segments {segments}: {name} takes no segments")
     yield _heading(message, size, topology, order, gamma)
     tried = _tried(name, message, size, topology, order, gamma, segments, report)
     found, price = min(tried, key=lambda pair: pair[1].time)
     options = {key: value for key, value in price.options.items() if key != "nodes"}
     unit = unit_of(message)
     yield f"{found}: {say_seconds(price.time)} in {price.rounds:,} rounds"
+    yield f"  {ALGORITHMS[name].rule.__doc__.splitlines()[0]}"
     yield (f"  algbw {say_rate(price.algbw)}, busbw {say_rate(price.busbw)}; really sent: at most "
            f"{say_bytes(price.sent.max(initial=0), unit)} and {price.messages.max(initial=0):,} messages from a rank, "
            f"{say_bytes(price.sent.sum(), unit)} and {price.messages.sum():,} messages in all")
