@@ -128,7 +128,7 @@ def reduce(group, sync, gradient, out):
 
     out.stop("comm/group.py: Group.all_reduce")
     out.say(f"summed, its length is {float(global_norm(gradient)):.4f} on both; {sent:,} bytes left this rank, "
-            f"2 M (N-1)/N = {formula:,.0f}")
+            f"2 M (N-1)/N = {formula:,}")
 
     out.stop("comm/algorithms/ring.py: ring_all_reduce(rank=0, size=2)")
     for step in ring_all_reduce(0, group.size):

@@ -18,7 +18,7 @@ class DataParallel:
 
     def __init__(self, group, flat):
         self.group, self.flat = group, flat
-        self.ring = group.split(0)              # its ledger counts the gradients' bytes and nothing else
+        self.ring = group.split(0, name="dp")   # its ledger counts the gradients' bytes and nothing else
         group.broadcast(flat.data, root=0, out=flat.data)
 
     def __call__(self, gradient):
@@ -29,9 +29,12 @@ class DataParallel:
                 self.ring.all_reduce(bucket, out=bucket)
 
     def traffic(self):
-        """(bytes that left this rank for gradients, 2 M (N-1)/N for the M bytes of gradients that were summed)."""
-        entry, size = self.ring.ledger["all_reduce"], self.group.size
-        return entry.sent, 2 * entry.payload * (size - 1) / size
+        """(bytes that left this rank for gradients, bytes that the formula of the all-reduce allows).
+
+        The ring's is 2 M (N-1)/N for M bytes of gradients, with chunks rounded up to whole numbers.
+        """
+        entry = self.ring.ledger["all_reduce"]
+        return entry.sent, entry.formula
 
     def check_copies(self, step):
         """Raise RuntimeError if the weights of two ranks differ in a single bit after `step`."""

@@ -13,6 +13,7 @@ from minigpt import config as configs
 from minigpt import planner
 from minigpt.errors import UserError
 from minigpt.generate import load_snapshot, stream_text
+from minigpt.parallel.data_parallel import sum_over_ranks
 from minigpt.train.corpus import prepare_corpus
 from minigpt.train.evaluate import evaluate
 from minigpt.train.progress import size
@@ -40,6 +41,7 @@ def conclude(run):
     loss = trainer.validate()
     if run.metrics and loss is not None:
         run.metrics.write(step=trainer.step, validation_loss=loss)
+    totals = sum_over_ranks(trainer.group, *sent_and_formula(trainer.group.ledger))
     if trainer.group.rank:
         return
     say()
@@ -49,7 +51,7 @@ def conclude(run):
     say(f"A sample at temperature {sample.temperature:g}:")
     say("".join(stream_text(trainer.model, trainer.corpus.tokenizer, run.prompt, sample)).strip("\n"))
     say()
-    say_traffic(trainer, say)
+    say_traffic(trainer, totals, say)
     entry(say, "Memory", f"{size(peak_memory())} at most in this rank; "
                          f"{size(sum(planner.memory(run.config).values()))} was predicted")
     entry(say, "Checkpoint", str(run.saved))
@@ -93,11 +95,21 @@ def say_baselines(loss, corpus, say):
         entry(say, "" if number else "Validation", f"{name:<16}{value:.4f} nats a token")
 
 
-def say_traffic(trainer, say):
+def sent_and_formula(ledger):
+    """Bytes that left this rank for anything, and how many the formulas of the algorithms allow."""
+    rows = ledger.everything().values()
+    return sum(row.sent for row in rows), sum(row.formula for row in rows)
+
+
+def say_traffic(trainer, totals, say):
+    """What left rank 0, by group and collective, and the sums over all ranks."""
     sent, formula = trainer.sync.traffic()
-    n = trainer.group.size
-    entry(say, "Sent", f"{sent:,} bytes ({size(sent)}) of gradients by each rank in the ring all-reduce; "
-                       f"2 M (N-1)/N for N = {n} is {formula:,.0f}")
+    if trainer.group.size == 1:
+        entry(say, "Sent", "nothing: a rank alone has nobody to send to")
+        return
+    entry(say, "Sent", f"{sent:,} bytes ({size(sent)}) of gradients by this rank; the formula allows {formula:,}",
+          "{:,.0f} bytes for everything by all ranks together, {:,.0f} by the formulas; by this rank:".format(*totals),
+          *trainer.group.ledger.report(peers=False).splitlines())
 
 
 def a_word(corpus):

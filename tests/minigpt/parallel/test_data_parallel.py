@@ -1,10 +1,15 @@
 """Several ranks train as one does: the same losses, gradients and weights."""
 
+import re
+
 import numpy as np
 import pytest
 
 from autograd.backend import to_device, to_host
+from comm.choose import Choice, Chooser
 from minigpt.models.batch import IGNORED
+from minigpt.parallel.data_parallel import sum_over_ranks
+from minigpt.train import report
 from minigpt.train.trainer import Trainer
 from tests.minigpt import tiny
 from tests.ranks import run
@@ -110,19 +115,49 @@ def test_a_rank_that_is_asked_to_stop_stops_all_before_the_same_step():
     assert run(3, go) == [4, 4, 4]
 
 
-def test_bytes_on_the_wire_are_those_of_the_formula():
-    def traffic(group):
-        trainer = Trainer(tiny.config(), tiny.corpus(), group)
-        trainer.train_step()
-        trainer.train_step()
-        return *trainer.sync.traffic(), trainer.optimizer.flat.grad.nbytes
+def two_steps(group):
+    """What a rank has sent for gradients after two steps, the formula, the algorithms, and the gradients' bytes."""
+    trainer = Trainer(tiny.config(), tiny.corpus(), group)
+    trainer.train_step()
+    trainer.train_step()
+    algorithms = [algorithm for _, algorithm in trainer.sync.ring.ledger.rows()]
+    return *trainer.sync.traffic(), algorithms, trainer.optimizer.flat.grad.nbytes
 
-    for ranks in (1, 2, 4):
-        results = run(ranks, traffic)
-        assert sum(sent for sent, _, _ in results) == 2 * 2 * results[0][2] * (ranks - 1)
-        for sent, formula, size in results:
-            assert formula == 2 * 2 * size * (ranks - 1) / ranks
-            assert abs(sent - formula) <= 2 * 2 * 8 * ranks
+
+def test_bytes_on_the_wire_are_those_of_the_formula():
+    assert run(1, two_steps)[0][:3] == (0, 0, [])
+    for sent, formula, _, size in run(2, two_steps):
+        assert formula == sent == 2 * 2 * size / 2
+    for sent, formula, algorithms, _ in run(4, two_steps):
+        assert 0 < sent <= formula
+        assert [name for name in algorithms if name.endswith("_all_reduce")] == algorithms != []
+
+
+def test_fact_34_the_ring_sends_its_formula(monkeypatch):
+    """2 M (N-1)/N, to the few numbers that N does not divide."""
+    pick = Chooser.pick
+    monkeypatch.setattr(Chooser, "pick", lambda self, collective, *how: (
+        Choice("ring_all_reduce") if collective == "all_reduce" else pick(self, collective, *how)))
+    for sent, formula, algorithms, size in run(3, two_steps):
+        assert algorithms == ["ring_all_reduce"]
+        assert abs(sent - 2 * 2 * size * 2 / 3) <= 2 * 2 * 8 * 3
+        assert sent <= formula <= sent + 2 * 2 * 8 * 3
+
+
+def test_the_end_of_a_run_tells_what_was_sent_by_group_and_collective():
+    def say(group):
+        trainer, lines = Trainer(tiny.config(), tiny.corpus(), group), []
+        trainer.train_step()
+        totals = sum_over_ranks(group, *report.sent_and_formula(group.ledger))
+        report.say_traffic(trainer, totals, lines.append)
+        return trainer.sync.traffic()[0], totals, "\n".join(lines)
+
+    for sent, totals, said in run(2, say):
+        assert f"Sent         {sent:,} bytes" in said and f"the formula allows {sent:,}\n" in said
+        assert f"{totals[0]:,.0f} bytes for everything by all ranks together, {totals[1]:,.0f} by the formulas" in said
+        assert re.search(r"dp +\w+_all_reduce +1 ", said) and re.search("world +binomial_broadcast +1 ", said)
+        assert totals[0] <= totals[1]
+        assert "ABOVE THE FORMULA" not in said and max(map(len, said.splitlines())) <= 120
 
 
 def test_gradients_of_several_buckets_are_all_summed(monkeypatch):
