@@ -1,4 +1,4 @@
-"""Is an algorithm cheap enough to price at this size? Told from small sizes, before anything large is made."""
+"""Is an algorithm cheap enough to be gone through at this size? Told before anything large is made."""
 
 import numpy as np
 
@@ -12,26 +12,32 @@ LIMITS = {
 }
 """Each is a matter of some ten seconds on one core."""
 
+MOST_ROUNDS = 200_000
+
 SMALL = 16, 32
 
 
 class TooMuch(ValueError):
-    """The pricing itself would take minutes, or memory that is not there."""
+    """To go through all its messages would take minutes, or memory that is not there."""
 
 
 def check_effort(name, ranks, **options):
-    """Raises TooMuch where pricing the algorithm `name` on so many ranks goes beyond LIMITS.
+    """Raises TooMuch where going through the algorithm `name` on so many ranks goes beyond LIMITS.
 
     All that is counted grows like a power of the number of ranks, so two small sizes tell of a large one.
     """
+    formula = {key: value for key, value in options.items() if key != "root"}
+    rounds = ALGORITHMS[name].rounds(ranks, **formula)
+    if rounds > MOST_ROUNDS:
+        raise TooMuch(f"{name} on {ranks:,} ranks takes {rounds:,} rounds (at most {MOST_ROUNDS:,})")
     if ranks <= 2 * SMALL[1]:
         return
     few, more = (np.array(_effort(name, size, options)) for size in SMALL)
     power = np.log2(np.maximum(more, 1) / np.maximum(few, 1))
     for count, (what, most) in zip(more * (ranks / SMALL[1]) ** power, LIMITS.items()):
         if count > most:
-            raise TooMuch(f"{name} on {ranks:,} ranks takes about {count:.1g} {what}, too many to price "
-                          f"(at most {most:.2g})")
+            raise TooMuch(f"{name} on {ranks:,} ranks takes about {count:.1g} {what} (at most "
+                          f"{most:.2g})")
 
 
 def _effort(name, size, options):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from comm.algorithms import ALGORITHMS
+from comm.effort import check_effort
 from comm.schedule import NONE, Send, rounds
 from comm.simulate import NOTHING, before, options_of
 
@@ -29,9 +30,12 @@ class Loss(NamedTuple):
 
 
 def lose(name, size, lost, root=0, **options):
-    """The Loss when rank `lost` is gone before the first round. Raises ValueError for a rank that is not there."""
+    """The Loss when rank `lost` is gone before the first round. Raises ValueError for a rank that is not there,
+    and TooMuch (a ValueError) for sizes that would take minutes.
+    """
     if not 0 <= lost < size:
         raise ValueError(f"rank {lost}: expected 0 to {size - 1}")
+    check_effort(name, size, **options_of(name, root, options))
     rule, everyone = ALGORITHMS[name].rule, np.arange(size)
     slots = ALGORITHMS[name].chunks(size, **options)
     held = before(name, size, root, **options) if size * slots <= MOST_CHUNKS else None

@@ -10,7 +10,7 @@ and the round ends with its last rank. alpha is the latency of the message's rou
 
 A chunk counts M/C bytes, also where M/C is no whole number: a long and a short chunk take turns on every link, and
 bytes in all are exact. Rounds in which the same ranks exchange the same numbers of chunks cost the same, so a
-ring of ten thousand ranks is two prices, not twenty thousand.
+ring of ten thousand ranks is priced once, not twenty thousand times.
 
 Hockney, "The communication challenge for MPP" (1994), https://doi.org/10.1016/S0167-8191(06)80021-9.
 """
@@ -24,6 +24,7 @@ from comm.algorithms import ALGORITHMS
 from comm.effort import check_effort
 from comm.pricer import Pricer
 from comm.schedule import NONE
+from comm.topology import Topology
 
 BUS_FACTORS = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
@@ -48,8 +49,8 @@ class Price(NamedTuple):
     name: str
     message: int  # M, bytes
     options: dict
-    topology: object
-    phases: list
+    topology: Topology
+    phases: list  # of Phase
     sent: np.ndarray  # (N,) bytes that leave each rank
     messages: np.ndarray  # (N,) messages that leave each rank
     carried: np.ndarray  # (L,) bytes over each link

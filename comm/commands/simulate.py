@@ -45,7 +45,7 @@ def add(commands):
     parser.add_argument("--algorithm", metavar="NAME", help="one algorithm in detail: ring, or ring_all_reduce")
     parser.add_argument("--order", choices=[*ORDERS, "fitted"], default="packed",
                         help="which GPU each rank runs on; fitted: the order that suits each algorithm best")
-    parser.add_argument("--segments", type=ranks, metavar="S", help="for pipelined algorithms (default: several)")
+    parser.add_argument("--segments", type=_segments, metavar="S", help="for pipelined algorithms (default: several)")
     parser.add_argument("--gamma", type=float, default=0.0, metavar="S",
                         help="seconds per byte that is added up, e.g. 1e-12 for 3 TB/s of HBM that is read twice and "
                              "written once (default 0: adding overlaps moving)")
@@ -68,6 +68,12 @@ def _bytes(text):
         return read_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _segments(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of segments, from 1")
+    return int(text)
 
 
 def run(chosen):
@@ -119,18 +125,23 @@ def _names(wanted, algorithm):
 
 
 class Progress:
-    """A line on stderr, rewritten in place, once something takes longer than a second."""
+    """A line on stderr, once something takes longer than a second; on a terminal it is rewritten in place."""
 
-    def __init__(self):
-        self.begin = self.last = time.monotonic()
+    def __init__(self, seconds=1.0):
+        self.next = time.monotonic() + seconds
+        self.in_place = sys.stderr.isatty()
         self.width = 0
 
     def __call__(self, text):
         now = time.monotonic()
-        if now - self.begin > 1 and now - self.last > 0.2:
-            self.last = now
+        if now < self.next:
+            return
+        if self.in_place:
             print(f"\r{text:<{self.width}}", end="", file=sys.stderr, flush=True)
-            self.width = len(text)
+            self.width, self.next = len(text), now + 0.2
+        else:
+            print(f"{text} ...", file=sys.stderr, flush=True)
+            self.next = now + 5
 
     def clear(self):
         """Wipe the line, so that an answer can be printed where it stood."""

@@ -25,13 +25,18 @@ def compare(names, message, size, topology, order, gamma, segments, report):
         except TooMuch as error:
             skipped.append((name, error))
     unit = unit_of(message)
+    prices.sort(key=lambda pair: pair[1].time)
     rows = [("algorithm", "rounds", "time", "algbw", "busbw", "leaves a rank", "all ranks send", "busiest link")]
-    rows += [_row(found, price, topology, unit) for found, price in sorted(prices, key=lambda pair: pair[1].time)]
-    yield from aligned(rows)
+    yield from aligned(rows + [_row(found, price, topology, unit) for found, price in prices])
+    yield ""
+    rows = [("bytes by tier of links", *topology.tiers)]
+    yield from aligned(rows + [(found, *(say_bytes(carried, unit) for carried in price.tiers.values()))
+                               for found, price in prices])
+    yield ""
     for name, error in skipped:
         yield f"not priced: {error}. By its formula: {_formula(name, message, size, topology, segments)}."
-    yield from ("", "algbw = M / time; busbw = algbw x what any algorithm must move per rank (nccl-tests); what really "
-                "left is beside them.")
+    yield ("algbw = M / time; busbw = algbw x what any algorithm must move per rank (nccl-tests); what really left is "
+           "beside them.")
 
 
 def _formula(name, message, size, topology, segments):
@@ -152,12 +157,18 @@ def _orders(name, message, size, topology, gamma, options, report):
 def losses(names, size, lost, segments):
     """One line for each algorithm: how many ranks still complete when one is lost."""
     yield f"rank {lost} of {size} is lost before the first round\n"
+    skipped = []
     rows = [("algorithm", "living ranks that complete", "stuck from round", "what becomes of the data")]
     for name in names:
-        told = lose(name, size, lost, **_lost_options(name, size, segments))
+        try:
+            told = lose(name, size, lost, **_lost_options(name, size, segments))
+        except TooMuch as error:
+            skipped.append(f"not followed: {error}")
+            continue
         rows.append((name, f"{len(told.completes):,} of {size - 1:,}",
                      f"{min(number for number, _ in told.stuck.values()):,}" if told.stuck else "none", _data(told)))
     yield from aligned(rows)
+    yield from skipped
 
 
 def _lost_options(name, size, segments):

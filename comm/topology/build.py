@@ -157,6 +157,7 @@ def _times(shape):
 
 
 def _title(nodes, gpus, given):
+    servers = f"{nodes:,} server{'s' if nodes > 1 else ''}"
     if gpus == 1:
-        return f"{nodes:,} servers of one GPU"
-    return f"{nodes:,} servers of {gpus} GPUs ({given['nvlink']})"
+        return f"{servers} of one GPU"
+    return f"{servers} of {gpus} GPUs ({given['nvlink']})"

@@ -32,6 +32,10 @@ def test_all_algorithms_of_a_collective_stand_in_one_table_the_fastest_first(cap
     for name in ALGORITHMS:
         assert (f"\n{name} " in table) == (ALGORITHMS[name].collective == "all_reduce"), name
     assert "busiest link" in table and "algbw" in table and "leaves a rank" in table
+    by_tier = table[table.index("bytes by tier of links"):]
+    assert by_tier.splitlines()[0].split()[-3:] == ["NVLink", "PCIe", "NIC"]
+    # 22 MB in all; of 12 hops 2 lie between the servers, and the others take two links each
+    assert row(by_tier, "ring_all_reduce").split()[1:] == ["36.6667", "MB", "7.3333", "MB", "7.3333", "MB"]
 
 
 def test_one_algorithm_is_told_in_detail(capsys):
@@ -55,7 +59,7 @@ def test_the_orders_of_the_ranks_are_shown_before_and_after(capsys):
 
 def test_pipelined_algorithms_are_shown_whole_and_in_their_best_number_of_segments(capsys):
     table = told(capsys, "broadcast", "--bytes", "100M", "--ranks", "8")
-    lines = [line for line in table.splitlines() if line.startswith("chain_broadcast")]
+    lines = [line for line in table[:table.index("bytes by tier")].splitlines() if line.startswith("chain_broadcast")]
     assert ["segments=1" in line for line in lines] == [False, True]
     assert "segments=3" in told(capsys, "broadcast", "--bytes", "100M", "--ranks", "8", "--segments", "3")
 
@@ -106,6 +110,8 @@ def test_every_collective_can_be_priced_and_a_barrier_needs_no_bytes(capsys):
     (["broadcast", "--bytes", "4", "--algorithm", "ring_all_reduce"], "no such broadcast"),
     (["all_reduce", "--bytes", "4", "--gamma", "-1"], "expected seconds per byte, from 0"),
     (["all_reduce", "--bytes", "4", "--gamma", "nan"], "expected seconds per byte, from 0"),
+    (["all_reduce", "--bytes", "4", "--segments", "0"], "expected a number of segments, from 1"),
+    (["broadcast", "--bytes", "4", "--algorithm", "chain", "--segments", "999999999"], "1,000,000,061 rounds"),
     (["all_reduce", "--ranks", "4", "--lost", "4"], "expected 0 to 3"),
     (["all_reduce", "--ranks", "4", "--bytes", "4", "--algorithm", "ring", "--segments", "2"], "takes no segments"),
 ])
@@ -123,13 +129,19 @@ def test_help_shows_clusters_and_keys(capsys):
     assert "dragonfly" in text and "oversubscription" in text and "--bytes 350G --ranks 64" in text
 
 
-def test_progress_appears_after_a_second_and_is_wiped(capsys):
-    report = Progress()
-    report("too early")
-    report.begin = report.last = report.begin - 2
+def test_progress_appears_when_something_takes_long(capsys):
+    Progress()("too early")
+    report = Progress(seconds=0)
     report("pricing ring_all_reduce")
+    report("too soon after")
     report.clear()
-    shown = capsys.readouterr().err
-    assert "too early" not in shown
-    assert "pricing ring_all_reduce" in shown
-    assert shown.endswith("\r" + " " * len("pricing ring_all_reduce") + "\r")
+    assert capsys.readouterr().err == "pricing ring_all_reduce ...\n"
+
+
+def test_progress_on_a_terminal_is_wiped_before_the_answer(capsys):
+    report = Progress(seconds=0)
+    report.in_place = True
+    report("pricing")
+    report.clear()
+    report.clear()
+    assert capsys.readouterr().err == "\rpricing\r       \r"

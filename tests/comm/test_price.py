@@ -154,7 +154,7 @@ def test_a_ring_of_ten_thousand_ranks_is_one_price():
 def test_pricing_that_would_take_minutes_is_refused_with_the_number():
     with pytest.raises(TooMuch, match="naive_all_reduce on 10,000 ranks takes about 1e[+]08 messages to route"):
         price("naive_all_reduce", GB, 10_000, describe("article", 10_000))
-    with pytest.raises(TooMuch, match="pairwise_all_to_all on 5,000 ranks"):
+    with pytest.raises(TooMuch, match="pairwise_all_to_all on 5,000 ranks.*messages to route"):
         check_effort("pairwise_all_to_all", 5000)
     for name in ("ring_all_reduce", "recursive_doubling_all_reduce", "binomial_broadcast", "dissemination_barrier"):
         check_effort(name, 10_000)
