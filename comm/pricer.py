@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from comm.schedule import NONE, Send, Step
-from comm.sharing import finish
+from comm.sharing import finish, smallest
 
 MANY, GRAIN = 2000, 0.01
 """With more messages than this in a round, bandwidth is shared anew in steps of a hundredth of the time."""
@@ -105,8 +105,8 @@ class Pricer:
         taking_part, who = np.unique(np.stack([source, target]), return_inverse=True)
         ready = np.zeros(len(taking_part))
         for half in who.reshape(2, -1):
-            last = np.zeros(len(taking_part))
-            np.maximum.at(last, half, arrives)
+            order = np.argsort(half, kind="stable")
+            last = np.maximum(0, -smallest(half[order], -arrives[order], len(taking_part)))
             ready = np.maximum(ready, last + np.bincount(half, latency, len(taking_part)))
         there = routes != NONE
         links, place = np.unique(routes[there], return_inverse=True)

@@ -10,21 +10,30 @@ import numpy as np
 ROUNDING = 1e-9  # shares of a link that differ by less are the same
 
 
+def smallest(keys, values, count):
+    """(count,) the smallest of the values that share a key, inf for a key without any. keys: ascending."""
+    found = np.full(count, np.inf)
+    if len(keys):
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        found[keys[starts]] = np.minimum.reduceat(values, starts)
+    return found
+
+
 def rates(flows, links, bandwidth, count):
     """(count,) bytes per second of every message; 0 for one that is on no link.
 
-    flows, links: message flows[i] goes over link links[i]. bandwidth: of every link, bytes per second.
+    flows, links: message flows[i] goes over link links[i], flows ascending. bandwidth (L,): bytes per second.
     A link is full first if no message on it has a narrower link elsewhere: all such links at once.
     """
     rate, left = np.zeros(count), bandwidth.astype(float)
+    order = np.argsort(links, kind="stable")
+    flows_by_link, links_by_link = flows[order], links[order]
     while len(flows):
         crossing = np.bincount(links, minlength=len(left))
         share = np.full(len(left), np.inf)
         np.divide(left, crossing, out=share, where=crossing > 0)
-        narrowest = np.full(count, np.inf)  # the share of a message on its narrowest link
-        np.minimum.at(narrowest, flows, share[links])
-        least = np.full(len(left), np.inf)  # what the slowest of the messages on a link gets
-        np.minimum.at(least, links, narrowest[flows])
+        narrowest = smallest(flows, share[links], count)  # the share of a message on its narrowest link
+        least = smallest(links_by_link, narrowest[flows_by_link], len(left))  # of the slowest message on a link
         full = least >= share * (1 - ROUNDING)
         settled = np.zeros(count, bool)
         settled[flows[full[links]]] = True
@@ -32,6 +41,8 @@ def rates(flows, links, bandwidth, count):
         gone = settled[flows]
         left = np.maximum(left - np.bincount(links[gone], rate[flows[gone]], len(left)), 0)
         flows, links = flows[~gone], links[~gone]
+        stay = ~settled[flows_by_link]
+        flows_by_link, links_by_link = flows_by_link[stay], links_by_link[stay]
     return rate
 
 
