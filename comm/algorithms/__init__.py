@@ -1,6 +1,6 @@
 """The registry of algorithms: what each one is, promises and costs. `simulate` proves every line of it."""
 
-from comm.algorithms import barrier, chain, composed, exchange, recursive, ring, tree
+from comm.algorithms import barrier, chain, composed, direct, exchange, recursive, ring, tree
 
 ALGORITHMS = {
     **ring.ALGORITHMS,
@@ -10,4 +10,5 @@ ALGORITHMS = {
     **chain.ALGORITHMS,
     **composed.ALGORITHMS,
     **exchange.ALGORITHMS,
+    **direct.ALGORITHMS,
 }
