@@ -5,6 +5,8 @@ filling: Bertsekas and Gallager, "Data Networks" (1992), section 6.5.2). No mess
 slowing one that is no faster. When a message ends, what it used is shared anew.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 ROUNDING = 1e-9  # shares of a link that differ by less are the same
@@ -19,30 +21,45 @@ def smallest(keys, values, count):
     return found
 
 
-def rates(flows, links, bandwidth, count):
-    """(count,) bytes per second of every message; 0 for one that is on no link.
+class Ways(NamedTuple):
+    """Message flows[i] goes over link links[i]: once in ascending order of messages, once in that of links."""
 
-    flows, links: message flows[i] goes over link links[i], flows ascending. bandwidth (L,): bytes per second.
+    flows: np.ndarray
+    links: np.ndarray
+    flows_by_link: np.ndarray
+    links_by_link: np.ndarray
+
+    def of(self, chosen):
+        """Only those of the messages that are `chosen` (booleans)."""
+        stays, stays_by_link = chosen[self.flows], chosen[self.flows_by_link]
+        return Ways(self.flows[stays], self.links[stays], self.flows_by_link[stays_by_link],
+                    self.links_by_link[stays_by_link])
+
+
+def ways(flows, links):
+    """Ways of messages `flows`, in ascending order, over `links`."""
+    order = np.argsort(links, kind="stable")
+    return Ways(flows, links, flows[order], links[order])
+
+
+def rates(going, bandwidth, count):
+    """(count,) bytes per second of every message in `going`, Ways; 0 for the others. bandwidth (L,): bytes per second.
+
     A link is full first if no message on it has a narrower link elsewhere: all such links at once.
     """
     rate, left = np.zeros(count), bandwidth.astype(float)
-    order = np.argsort(links, kind="stable")
-    flows_by_link, links_by_link = flows[order], links[order]
-    while len(flows):
-        crossing = np.bincount(links, minlength=len(left))
+    while len(going.flows):
+        crossing = np.bincount(going.links, minlength=len(left))
         share = np.full(len(left), np.inf)
         np.divide(left, crossing, out=share, where=crossing > 0)
-        narrowest = smallest(flows, share[links], count)  # the share of a message on its narrowest link
-        least = smallest(links_by_link, narrowest[flows_by_link], len(left))  # of the slowest message on a link
+        narrowest = smallest(going.flows, share[going.links], count)  # the share of a message on its narrowest link
+        least = smallest(going.links_by_link, narrowest[going.flows_by_link], len(left))  # of the slowest on a link
         full = least >= share * (1 - ROUNDING)
         settled = np.zeros(count, bool)
-        settled[flows[full[links]]] = True
+        settled[going.flows[full[going.links]]] = True
         rate[settled] = narrowest[settled]
-        gone = settled[flows]
-        left = np.maximum(left - np.bincount(links[gone], rate[flows[gone]], len(left)), 0)
-        flows, links = flows[~gone], links[~gone]
-        stay = ~settled[flows_by_link]
-        flows_by_link, links_by_link = flows_by_link[stay], links_by_link[stay]
+        left = np.maximum(left - np.bincount(going.links, rate[going.flows], len(left)), 0)
+        going = going.of(~settled)
     return rate
 
 
@@ -57,11 +74,10 @@ def finish(routes, sizes, bandwidth, grain=0.0):
     """
     ends, left = np.zeros(len(sizes)), sizes.astype(float)
     on_way = (routes >= 0) & (left > 0)[:, None]
-    flows, links = np.nonzero(on_way)[0], routes[on_way]
-    used, links = np.unique(links, return_inverse=True)
-    clock, bandwidth = 0.0, bandwidth[used]
-    while len(flows):
-        rate = rates(flows, links, bandwidth, len(left))
+    used, links = np.unique(routes[on_way], return_inverse=True)
+    going, clock, bandwidth = ways(np.nonzero(on_way)[0], links), 0.0, bandwidth[used]
+    while len(going.flows):
+        rate = rates(going, bandwidth, len(left))
         moving = np.flatnonzero(rate)
         needs = left[moving] / rate[moving]
         over = clock + needs <= (clock + needs.min()) * (1 + max(grain, ROUNDING))
@@ -69,5 +85,5 @@ def finish(routes, sizes, bandwidth, grain=0.0):
         passed = needs[over].mean()
         left[moving] = np.where(over, 0, left[moving] - rate[moving] * passed)
         clock += passed
-        flows, links = flows[left[flows] > 0], links[left[flows] > 0]
+        going = going.of(left > 0)
     return ends

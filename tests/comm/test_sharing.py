@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comm.sharing import finish, rates
+from comm.sharing import finish, rates, ways
 
 
 def shares(routes, bandwidth):
     """Rates of messages, each given as the list of its links."""
     flows = np.repeat(np.arange(len(routes)), [len(route) for route in routes])
     links = np.array([link for route in routes for link in route], int)
-    return rates(flows, links, np.array(bandwidth, float), len(routes))
+    return rates(ways(flows, links), np.array(bandwidth, float), len(routes))
 
 
 def padded(routes):
