@@ -16,6 +16,7 @@ import sys
 from functools import partial
 
 from comm.desk import CALL, MESSAGE, OTHER, Call, Mismatch, Vigil, desk_of
+from comm.threads import Stopped
 
 __all__ = ["Checker", "Mismatch", "Watched", "wanted"]
 
@@ -51,7 +52,7 @@ class Checker:
         while len(said) < len(ranks):
             try:
                 self._endpoint.rest([expected], vigil.look())
-            except BaseException:  # another rank has failed: if of what can be read here too, of the same
+            except Stopped:  # another rank has failed: if of what can be read here too, of the same
                 self._desk.read()
                 if len(said) < len(ranks):
                     raise
@@ -124,18 +125,22 @@ class Watched:
         self.wait(self.post(sends, receives, tag))
 
     def test(self, pending):
-        if not pending:  # a plan's turn without messages
-            return True
-        if not self._endpoint.test_lengths(pending.requests):
+        done = self._done(pending)
+        if not done:
             pending.vigil.look()
-            return False
-        pending.vigil.end()
-        return True
+        return done
 
     def wait(self, pending):
-        while not self._endpoint.test_lengths(pending.requests):
+        while not self._done(pending):
             self._endpoint.rest(pending.requests, pending.vigil.look())
-        pending.vigil.end()
+
+    def _done(self, pending):
+        if not pending or pending.done:  # (a turn of a plan may have no messages)
+            return True
+        pending.done = self._endpoint.test_lengths(pending.requests)
+        if pending.done:
+            pending.vigil.end()
+        return pending.done
 
     def share(self, nbytes):
         pieces, _, post, free = self._endpoint.share(nbytes)
@@ -153,7 +158,7 @@ class _Pending:
     """Requests of the endpoint, and the vigil over them."""
 
     def __init__(self, requests, vigil):
-        self.requests, self.vigil = requests, vigil
+        self.requests, self.vigil, self.done = requests, vigil, False
 
 
 def _site():

@@ -113,6 +113,10 @@ class MPIRanks:
             self._check_length(status, *expected)
         return True
 
+    def any_says(self, yes):
+        """Does any rank? Every rank must ask."""
+        return bool(self._comm.allreduce(int(yes), op=MPI.MAX))
+
     def rest(self, requests, waited):
         """Leave the core to others for a moment: the longer, the longer it was waited already."""
         time.sleep(0 if waited < 1e-3 else min(5e-3, waited / 10))

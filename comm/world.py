@@ -3,7 +3,7 @@
 import threading
 import time
 
-from comm import transport
+from comm import check, transport
 from comm.group import Group
 from comm.threads import Board, Threads
 
@@ -18,16 +18,19 @@ def world():
     """The group of all ranks.
 
     Under mpirun (mpiexec, srun) it is over MPI, and every rank must ask for it. Inside `run` it is the group
-    of the threads. Otherwise this process is the only rank, and mpi4py is not imported. One object.
+    of the threads. Otherwise this process is the only rank, and mpi4py is not imported. One object. Collectives
+    are checked if MINIGPT_COMM_CHECK says so on any rank: mpirun does not take it to other hosts by itself.
     """
     group = getattr(_here, "world", None)
     if group is not None:
         return group
     with _lock:
         if not _process:
-            mpi = transport.launched()
-            group = Group(transport.world() if mpi else Threads(Board(1), (0,), 0))
-            _process.append(group)
+            if transport.launched():
+                endpoint = transport.world()
+                _process.append(Group(endpoint, endpoint.any_says(check.wanted())))
+            else:
+                _process.append(Group(Threads(Board(1), (0,), 0)))
         return _process[0]
 
 

@@ -10,7 +10,7 @@ import comm
 from comm import Mismatch
 from tests.comm import programs
 from tests.comm.ends import both_transports, what_is_said
-from tests.ranks import run
+from tests.ranks import mpirun, run
 
 DIFFERENT = [
     ("dtypes_differ", ["ranks 0, 2: all_reduce(3 float64, sum) at", "rank 1: all_reduce(3 float32, sum) at"]),
@@ -169,6 +169,14 @@ def test_checks_cost_no_note_when_they_are_off(monkeypatch):
     monkeypatch.setenv("MINIGPT_COMM_CHECK", "1")
     comm.run(2, lambda group: group.all_reduce(1))
     assert len(calls) == 4  # what each of two ranks begins, and its goodbye
+
+
+@pytest.mark.mpi
+def test_checks_are_on_if_any_rank_has_them_on():
+    code = "import os\nos.environ['MINIGPT_COMM_CHECK'] = os.environ['OMPI_COMM_WORLD_RANK']\n" \
+           "import comm\nprint('checked', comm.world()._checked, comm.world().all_reduce(1))"
+    ended = mpirun(2, "-c", code)
+    assert ended.stdout.count("checked True 2") == 2, ended.stdout
 
 
 def test_what_is_remembered_does_not_grow():

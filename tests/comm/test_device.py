@@ -96,6 +96,11 @@ def test_case_96_an_mpi_that_cannot_read_the_device_is_detected_and_arrays_are_s
     assert min(run(2, all_checks, mpi=True)) > 0
 
 
+@pytest.mark.parametrize("mpi", [False, pytest.param(True, marks=pytest.mark.mpi)])
+def test_case_105_more_ranks_than_devices_share_one_and_stage(mpi):
+    assert min(run(4, all_checks, mpi=mpi)) > 0
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("answers, staged", [("1 1 1", False), ("1 0 1", True)])
 def test_an_mpi_that_can_gets_the_memory_itself_if_all_ranks_agree(answers, staged):
