@@ -96,18 +96,18 @@ def _answer(chosen, report):
     if chosen.collective is None:
         raise ValueError(f"expected a collective: {', '.join(BUS_FACTORS)}")
     names = _names(chosen.collective, chosen.algorithm)
-    if chosen.lost is not None:
-        size = chosen.ranks or 64
-        return loss(names[0], size, chosen.lost, chosen.segments) if chosen.algorithm else losses(
-            names, size, chosen.lost, chosen.segments)
-    if chosen.bytes is None and chosen.collective != "barrier":
+    if chosen.bytes is None and chosen.collective != "barrier" and chosen.lost is None:
         raise ValueError("expected --bytes, as in --bytes 350G")
     if not 0 <= chosen.gamma < float("inf"):
         raise ValueError(f"--gamma {chosen.gamma}: expected seconds per byte, from 0, as in 1e-12")
     topology = describe(chosen.cluster, chosen.ranks)
     size = chosen.ranks or topology.gpus
-    question = (chosen.bytes or 0, size, topology, chosen.order, chosen.gamma, chosen.segments)
-    return detail(names[0], *question, report) if chosen.algorithm else compare(names, *question, report)
+    if chosen.lost is not None:
+        order = "packed" if chosen.order == "fitted" else chosen.order  # nothing is priced, so nothing is fitted
+        question = (size, chosen.lost, topology, order, chosen.segments)
+        return loss(names[0], *question) if chosen.algorithm else losses(names, *question)
+    question = (chosen.bytes or 0, size, topology, chosen.order, chosen.gamma, chosen.segments, report)
+    return detail(names[0], *question) if chosen.algorithm else compare(names, *question)
 
 
 def _names(wanted, algorithm):

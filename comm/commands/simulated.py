@@ -5,7 +5,7 @@ import numpy as np
 from comm.algorithms import ALGORITHMS
 from comm.effort import TooMuch
 from comm.lost import lose, say_ranks
-from comm.placement import FITTED, ORDERS, fit, priced_in
+from comm.placement import FITTED, ORDERS, fit, place, priced_in
 from comm.price import default_options, options_of
 from comm.units import say_bytes, say_number, say_rate, say_seconds, unit_of
 
@@ -154,14 +154,14 @@ def _orders(name, message, size, topology, gamma, options, report):
     return rows
 
 
-def losses(names, size, lost, segments):
+def losses(names, size, lost, topology, order, segments):
     """One line for each algorithm: how many ranks still complete when one is lost."""
     yield f"rank {lost} of {size} is lost before the first round\n"
     skipped = []
     rows = [("algorithm", "living ranks that complete", "stuck from round", "what becomes of the data")]
     for name in names:
         try:
-            told = lose(name, size, lost, **_lost_options(name, size, segments))
+            told = lose(name, size, lost, **_lost_options(name, size, topology, order, segments))
         except TooMuch as error:
             skipped.append(f"not followed: {error}")
             continue
@@ -171,15 +171,14 @@ def losses(names, size, lost, segments):
     yield from skipped
 
 
-def _lost_options(name, size, segments):
-    takes = options_of(name)
-    options = {"segments": segments} if segments and "segments" in takes else {}
-    return {**options, "nodes": tuple(rank // 8 for rank in range(size))} if "nodes" in takes else options
+def _lost_options(name, size, topology, order, segments):
+    takes = {"segments": segments} if segments and "segments" in options_of(name) else {}
+    return {**default_options(name, topology, place(order, size, topology)), **takes}
 
 
-def loss(name, size, lost, segments):
+def loss(name, size, lost, topology, order, segments):
     """Who completes, and who waits for whom, when one rank is lost."""
-    told = lose(name, size, lost, **_lost_options(name, size, segments))
+    told = lose(name, size, lost, **_lost_options(name, size, topology, order, segments))
     yield f"{name} on {size} ranks, rank {lost} lost before the first round"
     yield f"  completes: {say_ranks(told.completes) if told.completes else 'nobody'}"
     groups = {}

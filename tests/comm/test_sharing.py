@@ -92,3 +92,22 @@ def test_a_grain_changes_little():
     exact, coarse = (finish(routes, sizes, bandwidth, grain) for grain in (0, 0.01))
     assert len(np.unique(exact)) == 300
     assert np.abs(coarse / exact - 1).max() < 0.01
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_no_link_carries_more_than_it_can_and_nobody_waits_without_need(data):
+    """Each message ends no sooner than alone, the last no sooner than the fullest link allows, and no later than if
+    all went one after another."""
+    links = data.draw(st.integers(1, 5))
+    bandwidth = np.array(data.draw(st.lists(st.integers(1, 9), min_size=links, max_size=links)), float)
+    routes = data.draw(st.lists(st.sets(st.integers(0, links - 1), min_size=1).map(list), min_size=1, max_size=7))
+    sizes = np.array(data.draw(st.lists(st.integers(1, 50), min_size=len(routes), max_size=len(routes))), float)
+    ends = finish(padded(routes), sizes, bandwidth)
+    alone = np.array([size / bandwidth[route].min() for size, route in zip(sizes, routes)])
+    carried = np.zeros(links)
+    for route, size in zip(routes, sizes):
+        carried[route] += size
+    assert (ends >= alone * (1 - 1e-6)).all()
+    assert ends.max() >= (carried / bandwidth).max() * (1 - 1e-6)
+    assert ends.max() <= alone.sum() * (1 + 1e-6)
