@@ -29,6 +29,7 @@ class Chooser:
 
     def __init__(self, endpoint, model=None):
         self._endpoint, self._model = endpoint, model
+        self.size, self.nodes = endpoint.size, tuple(endpoint.nodes)
         self._picked, self._by_class = {}, {}
 
     @property
@@ -36,7 +37,7 @@ class Chooser:
         """The Model. The first time, every rank of the group must ask."""
         if self._model is None:
             measurable = hasattr(self._endpoint, "place") and not isinstance(self._endpoint, Watched)
-            self._model = costs_of(self._endpoint) if measurable and self._endpoint.size > 1 else DEFAULT
+            self._model = costs_of(self._endpoint) if measurable and self.size > 1 else DEFAULT
         return self._model
 
     def pick(self, collective, nbytes, window=False, placed=False):
@@ -55,12 +56,12 @@ class Chooser:
     def _of_class(self, collective, nbytes, window, placed):
         """Sizes around the same power of two share a choice."""
         near = ((2 * nbytes * nbytes).bit_length() - 1) // 2 if nbytes else 0
-        alone = len(set(self._endpoint.nodes)) == self._endpoint.size  # nobody shares a node
+        alone = len(set(self.nodes)) == self.size  # nobody shares a node
         window = window and not alone and (placed or nbytes <= MOST_STAGED)
         key = collective, near, window, placed
         if key not in self._by_class:
             transports = [MESSAGES, WINDOW if placed else STAGED] if window else [MESSAGES]
-            best = table(collective, self._endpoint.size, 1 << near, self.model, transports, self._endpoint.nodes)[0]
+            best = table(collective, self.size, 1 << near, self.model, transports, self.nodes)[0]
             self._by_class[key] = Choice(best.algorithm, best.options, best.transport != MESSAGES)
         return self._by_class[key]
 
@@ -68,6 +69,5 @@ class Chooser:
         """The Choice of the algorithm `name` with the options that suit M = nbytes."""
         takes = parameters(name)
         if "segments" in takes:
-            return Choice(name, best_row(name, self._endpoint.size, nbytes, self.model, nodes=self._endpoint.nodes)
-                          .options, window)
-        return Choice(name, {"nodes": tuple(self._endpoint.nodes)} if "nodes" in takes else {}, window)
+            return Choice(name, best_row(name, self.size, nbytes, self.model, nodes=self.nodes).options, window)
+        return Choice(name, {"nodes": self.nodes} if "nodes" in takes else {}, window)

@@ -140,8 +140,9 @@ def rising(sizes, seconds):
 def sane(model):
     """The Model with what cannot be (a clock that jumped, a machine that slept) replaced by the default."""
     def fits(cost):
-        points = cost.seconds if isinstance(cost, Curve) else (cost,)
-        return all(LEAST <= one <= MOST for one in points) and not (isinstance(cost, Curve) and cost.slope < 0)
+        if not isinstance(cost, Curve):
+            return LEAST <= cost <= MOST
+        return all(0 <= one <= MOST for one in cost.seconds) and cost.seconds[-1] >= LEAST and cost.slope >= 0
 
     return model._replace(**{name: getattr(DEFAULT, name) for name in Model._fields[:-1]
                              if not fits(getattr(model, name))})

@@ -236,7 +236,7 @@ def best_row(name, size, nbytes, model, transport=MESSAGES, nodes=None):
             options = {**options, "segments": segments}
         found = profile(name, size, transport, nodes, tuple(sorted(options.items())))
         if found is None:
-            return None
+            break
         row = Row(seconds_of(found, nbytes, model), name, options, transport, found.rounds,
                   found.sent * nbytes / found.chunks)
         if best is not None and (row.seconds > best.seconds or segments * SHORTEST > nbytes):

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from comm.bench.contenders import Arena, Field
 from comm.bench.data import Data
-from comm.bench.gloo import Gloo
 from comm.bench.ranks import Ranks
 from comm.price import BUS_FACTORS
 
@@ -36,25 +35,22 @@ class Result(NamedTuple):
     wrong: int  # elements, on all ranks together
 
 
-def sweep(group, collectives, sizes, asked=None, effort=QUICK, say=print):
+def sweep(group, collectives, sizes, asked=None, effort=QUICK, gloo=None, say=print):
     """Yields a Result for each contender; every rank of the group must call it, over MPI.
 
-    sizes: bytes M; those that cannot be cut evenly are made so. asked: names of algorithms. say(text): what is
-    being done. All ranks yield the same.
+    sizes: bytes M; those that cannot be cut evenly are made so. asked: names of algorithms. gloo: None, or a
+    Gloo that takes part. say(text): what is being done. All ranks yield the same.
     """
-    ranks, gloo = Ranks(group._endpoint), Gloo(group)
-    if gloo.reason:
-        say(f"without gloo: {gloo.reason}")
+    ranks = Ranks(group._endpoint)
     arena = Arena(group, max([*sizes, 4 * group.size]))
     for kind in collectives:
         for nbytes in [0] if kind == "barrier" else _even(sizes, kind, group.size):
             data = Data(kind, group.rank, group.size, nbytes // 4)
             field = Field(group, data, arena, asked).contenders()
-            other = gloo.contender(data, arena)
-            field += [] if other is None else [other]
+            other = gloo and gloo.contender(data, arena)
+            field += [other] if other else []
             say(f"{kind}, {nbytes:,} bytes: {', '.join(one.name for one in field)}")
             yield from _race(ranks, data, field, effort)
-    gloo.close()
 
 
 def _even(sizes, kind, size):

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 import comm
 from comm.algorithms import ALGORITHMS
 from comm.bench.contenders import COLLECTIVES
+from comm.bench.gloo import Gloo
 from comm.bench.ranks import Ranks
 from comm.bench.report import MARKS, head, plot, row, write_csv
 from comm.bench.sweep import FULL, QUICK, sweep
@@ -33,6 +34,7 @@ def add(commands):
     parser.add_argument("--algorithms", type=algorithms, metavar="NAMES",
                         help="only these, as in ring,recursive_doubling (default: all that may be fast)")
     parser.add_argument("--full", action="store_true", help="more sizes, longer: minutes")
+    parser.add_argument("--without-gloo", action="store_true", help="do not start torch.distributed beside")
     parser.add_argument("--csv", metavar="FILE", help="write the table here too")
     parser.add_argument("--plot", metavar="FILE", help="draw time by size (needs matplotlib)")
 
@@ -85,13 +87,18 @@ def run(chosen):
     ranks = Ranks(group._endpoint)
     _warn_if_busy(ranks, say)
     effort = FULL if chosen.full else QUICK
-    for result in sweep(group, chosen.collectives or COLLECTIVES, asked, chosen.algorithms, effort, say):
+    gloo = None if chosen.without_gloo else Gloo(group)
+    if gloo is not None and gloo.reason:
+        say(f"without gloo: {gloo.reason}")
+    for result in sweep(group, chosen.collectives or COLLECTIVES, asked, chosen.algorithms, effort, gloo, say):
         if first:
             _show(result, results, group)
         results.append(result)
     if first:
         print(f"\n{MARKS}")
     _warn_if_busy(ranks, say)
+    if gloo is not None:
+        gloo.close()
     if first:
         _keep(chosen, results, group)
     return int(any(result.wrong for result in results))
