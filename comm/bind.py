@@ -75,7 +75,7 @@ class Binder:
     def _turns(self, items):
         """The messages of a round, a segment of each in every turn.
 
-        All at once, if else a rank would send a segment after receiving it.
+        All at once, if else a rank would send a segment after receiving it, or add up what is cut differently.
         """
         memory, lanes = self._memory, []
         sends, receives = ([item for item in items if isinstance(item, kind)] for kind in (Send, Recv))
@@ -88,7 +88,9 @@ class Binder:
             lanes.append([Part(item, places, len(places) == 1 and (
                 places[0].array == SOURCE if item.reduce else not crossing))
                 for places in self._segments(item.source, self._landing(item))])
-        if not crossing or sent == received:
+        summed = len(received) > len(set(received))
+        alike = len({len(lane) for lane in lanes[len(sends):]}) == 1
+        if (not crossing or sent == received) and (alike or not summed):
             return [Turn([part for part in parts if part], place) for place, parts in enumerate(zip_longest(*lanes))]
         return [Turn([part for lane in lanes for part in lane], 0)] if any(lanes) else []
 
