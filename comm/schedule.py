@@ -54,7 +54,7 @@ class Algorithm(NamedTuple):
     rounds: Callable
     sent: Callable  # chunks that leave the busiest rank
     total: Callable  # chunks that leave all ranks together
-    chunks: Callable = lambda size: size  # C
+    chunks: Callable = lambda size, **options: size  # C
     even: bool = False  # needs chunks of one length
     variants: Callable = lambda size: [{}]  # the options that the proof tries
 

@@ -1,14 +1,7 @@
 """The registry of algorithms: what each one is, promises and costs. `simulate` proves every line of it."""
 
-from comm.algorithms import barrier, chain, composed, direct, exchange, recursive, ring, tree
+from comm.algorithms import barrier, bruck, chain, composed, direct, exchange, halving, pat, recursive, ring, tree
 
-ALGORITHMS = {
-    **ring.ALGORITHMS,
-    **recursive.ALGORITHMS,
-    **tree.ALGORITHMS,
-    **barrier.ALGORITHMS,
-    **chain.ALGORITHMS,
-    **composed.ALGORITHMS,
-    **exchange.ALGORITHMS,
-    **direct.ALGORITHMS,
-}
+FAMILIES = (ring, recursive, halving, bruck, pat, direct, tree, chain, composed, exchange, barrier)
+
+ALGORITHMS = {name: algorithm for family in FAMILIES for name, algorithm in family.ALGORITHMS.items()}

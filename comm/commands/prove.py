@@ -26,10 +26,10 @@ def run(chosen):
             cost = [prove_all(name, size) for size in chosen.ranks][-1]
         except Broken as error:
             failed = True
-            print(f"{name:<32}BROKEN: {error}")
+            print(f"{name:<34}BROKEN: {error}")
             continue
         size = chosen.ranks[-1]
         share = cost.sent.max() / ALGORITHMS[name].chunks(size, **ALGORITHMS[name].variants(size)[-1])
-        print(f"{name:<32}holds on {len(chosen.ranks)} sizes; on {size} ranks {cost.rounds} rounds, at most "
+        print(f"{name:<34}holds on {len(chosen.ranks)} sizes; on {size} ranks {cost.rounds} rounds, at most "
               f"{share:.4g} M from a rank ({time.perf_counter() - start:.1f} s)")
     return int(failed)
