@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from comm.check import Watched
 from comm.costs import costs_of
-from comm.predict import DEFAULT, MESSAGES, STAGED, WINDOW, best_row, parameters, table
+from comm.predict import DEFAULT, best_row, parameters, table
+from comm.profile import MESSAGES, STAGED, WINDOW
 
 REMEMBERED = 4096  # sizes
 MOST_STAGED = 64 << 20  # bytes: as much shared memory as one call may make the group hold

@@ -47,30 +47,47 @@ class _Lab:
         return float(self.most[0])
 
     def model(self):
-        right, left = (self.rank + 1) % self.size, (self.rank - 1) % self.size
-        exchange = self.curve(lambda out, into: self.calls([(out, right)], [(into, left)]))
-        send = self.curve(self.there_and_back)
-        peers = min(3, self.size - 1)
-        many = self.calls([(self.mine[:1], (self.rank + k) % self.size) for k in range(1, peers + 1)],
-                          [(self.other[k:k + 1], (self.rank - k) % self.size) for k in range(1, peers + 1)])
-        post = self.time(many, TIMES[0]) / peers if peers == 1 else (
-            (self.time(many, TIMES[0]) - exchange.seconds[0]) / (peers - 1))
-        combine = self.together(lambda n: [partial(np.add, self.mine[:n], self.other[:n], out=self.mine[:n])],
-                                lambda n: [], self.calls([(self.mine[:1], right)], [(self.other[:1], left)]))
-        return sane(Model(exchange, send, post, combine, *self.shared(), "measured"))
+        exchange, combine = self.round_the_ring()
+        send = rising(SIZES, [self.time(self.there_and_back(n // 4), times) / 2
+                              for n, times in zip(exchange.sizes, TIMES)])
+        return sane(Model(exchange, send, self.post(exchange.seconds[0]), combine, *self.shared(), "measured"))
 
     def calls(self, sends, receives):
         calls = self.endpoint.exchange(sends, receives, TAG, kept=True)
         self.kept.append(calls)  # its requests are freed with the list
         return calls
 
-    def there_and_back(self, out, into):
+    def round_the_ring(self):
+        """(exchange, combine): what came is passed on, as in an all-gather; is added first, as in a reduce-scatter.
+
+        So every message is fresh in its sender's cache, which makes it dearer than one that is sent again.
+        """
+        moved, added = [], []
+        right, left = (self.rank + 1) % self.size, (self.rank - 1) % self.size
+        for nbytes, times in zip(SIZES, TIMES):
+            mine, other = self.mine[:nbytes // 4], self.other[:nbytes // 4]
+            there, on = self.calls([(mine, right)], [(other, left)]), self.calls([(other, right)], [(mine, left)])
+            moved.append(self.time([*there, *on], times) / 2)
+            added.append(max(self.time([*there, partial(np.add, mine, other, out=mine)], times) - moved[-1], LEAST))
+            if moved[-1] > PATIENCE and len(moved) > 1:
+                break
+        return rising(SIZES, moved), rising(SIZES, added)
+
+    def there_and_back(self, n):
         """Ranks 2i and 2i + 1 play ping-pong; the last of an odd number looks on."""
         partner = self.rank ^ 1
         if partner >= self.size:
             return []
-        ping, pong = self.calls([(out, partner)], []), self.calls([], [(into, partner)])
-        return [*ping, *pong] if self.rank < partner else [*pong, *ping]
+        if self.rank < partner:
+            return [*self.calls([(self.mine[:n], partner)], []), *self.calls([], [(self.mine[:n], partner)])]
+        return [*self.calls([], [(self.other[:n], partner)]), *self.calls([(self.other[:n], partner)], [])]
+
+    def post(self, alpha):
+        """What a further message costs in a round where one costs alpha."""
+        peers = min(3, self.size - 1)
+        many = self.calls([(self.mine[:1], (self.rank + k) % self.size) for k in range(1, peers + 1)],
+                          [(self.other[k:k + 1], (self.rank - k) % self.size) for k in range(1, peers + 1)])
+        return max((self.time(many, TIMES[0]) - alpha) / (peers - 1), LEAST) if peers > 1 else alpha
 
     def time(self, calls, times):
         """Seconds of one run of `calls`."""
@@ -83,31 +100,6 @@ class _Lab:
             best = min(best, (time.perf_counter() - start) / times)
         return self.worst(best)
 
-    def curve(self, make):
-        """The Curve of messages; make(out, into) binds the calls for two buffers of one length."""
-        seconds = []
-        for nbytes, times in zip(SIZES, TIMES):
-            calls = make(self.mine[:nbytes // 4], self.other[:nbytes // 4])
-            seconds.append(self.time(calls, times))
-            if seconds[-1] > PATIENCE and len(seconds) > 1:
-                break
-        if make == self.there_and_back:
-            seconds = [one / 2 for one in seconds]
-        return rising(SIZES, seconds)
-
-    def together(self, make, before, meet):
-        """The Curve of what every rank does by itself, all at once, between two meetings.
-
-        make(n): the calls for n elements; before(n): what makes the data as warm as it will be.
-        """
-        seconds, sizes = [], SIZES[1:]
-        for nbytes, times in zip(sizes, TIMES[1:]):
-            n = nbytes // 4
-            first = before(n)
-            whole = self.time([*first, *meet, *make(n), *meet], times)
-            seconds.append(max(whole - self.time([*first, *meet, *meet], times), LEAST))
-        return rising(sizes, seconds)
-
     def shared(self):
         """(meet, read, add) in the memory that the ranks of a node share; the defaults if nobody has company."""
         nodes = self.endpoint.nodes
@@ -115,21 +107,30 @@ class _Lab:
             return DEFAULT.meet, DEFAULT.read, DEFAULT.add
         pieces, meet, _, free = self.endpoint.share(SIZES[-1])
         mates = sorted(pieces)
-        mate = mates[(mates.index(self.rank) + 1) % len(mates)]
-        costs = self.beside(*(pieces[rank].view(np.float32) for rank in (self.rank, mate)), [meet])
+        at = mates.index(self.rank)
+        mine, theirs = (pieces[rank].view(np.float32).reshape(2, -1) for rank in (self.rank, mates[at - 1]))
+        mine.fill(0)
+        costs = self.beside(mine, theirs, at % 2, meet)
         pieces.clear()  # no view may be left when the memory goes
+        del mine, theirs
         free()
         return costs
 
-    def beside(self, shown, theirs, meet):
-        """(meet, read, add) with arrays in shared memory: what this rank writes, and what it takes."""
-        def write(n):
-            return [partial(shown[:n].fill, 0)]
+    def beside(self, mine, theirs, half, meet):
+        """(meet, read, add): ranks add to one half what a neighbour has there, and copy what it has in the other.
 
-        write(shown.size)[0]()
-        read = self.together(lambda n: [partial(np.copyto, self.mine[:n], theirs[:n])], write, meet)
-        add = self.together(lambda n: [partial(np.add, self.mine[:n], theirs[:n], out=self.mine[:n])], write, meet)
-        return self.time(meet, TIMES[0]), read, add
+        mine, theirs: (2, n) in shared memory. As in an all-reduce, what is read has just been written.
+        """
+        seconds, reads, adds = self.time([meet], TIMES[0]), [], []
+        for nbytes, times in zip(SIZES[:-1], TIMES):
+            n = nbytes // 4
+            add = partial(np.add, mine[half, :n], theirs[half, :n], out=mine[half, :n])
+            read = partial(np.copyto, mine[1 - half, :n], theirs[1 - half, :n])
+            both = max(self.time([meet, add, meet, read], times) - 2 * seconds, 2 * LEAST)
+            share = 1 / (1 + self.time([read], times) / self.time([add], times))
+            adds.append(share * both)
+            reads.append(both - adds[-1])
+        return seconds, rising(SIZES, reads), rising(SIZES, adds)
 
 
 def rising(sizes, seconds):

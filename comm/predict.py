@@ -12,21 +12,12 @@ Hockney, "The communication challenge for MPP" (1994), https://doi.org/10.1016/S
 """
 
 from bisect import bisect_right
-from functools import lru_cache
 from inspect import signature
 from typing import NamedTuple
 
-import numpy as np
-
 from comm.algorithms import ALGORITHMS
-from comm.schedule import NONE, Send, everyone
-from comm.shared import fits
+from comm.profile import MESSAGES, profile
 
-MESSAGES, WINDOW, STAGED = "messages", "window", "staged"
-"""How chunks travel: as messages; read from arrays that lie in shared memory; copied there first."""
-
-WALKED = 512  # ranks: from here on the registry's formulas speak, as walking through all rounds takes seconds
-SAMPLE = 64  # ranks: where the share of what is added is looked up for those formulas
 SEGMENTS = tuple(1 << k for k in range(7))
 SHORTEST = 2048  # bytes of a segment at least
 
@@ -94,28 +85,6 @@ DEFAULT = Model.of(2e-6, 1 / 10e9, 1 / 12e9, "default")._replace(
 """A host of today, in round numbers: for ranks that are threads, where measuring would make runs differ."""
 
 
-class Load(NamedTuple):
-    """What one rank does in one round; counts of chunks."""
-
-    sends: int
-    receives: int
-    out: int
-    into: int
-    combined: int
-    meets: int
-    read: int  # copied out of, or to, shared memory
-    added: int  # added from shared memory
-
-
-class Profile(NamedTuple):
-    """An algorithm at one size: [(how many such rounds, the different Loads of its ranks)]."""
-
-    rounds: int
-    sent: float  # chunks that leave the busiest rank
-    phases: tuple
-    chunks: int  # C: a chunk is M/C bytes
-
-
 class Row(NamedTuple):
     """One line of a table of predictions."""
 
@@ -149,75 +118,16 @@ def seconds_of(found, nbytes, model):
 
 
 def _seconds(load, chunk, model):
-    seconds = 0.0
-    messages = max(load.sends, load.receives)
-    if messages:
+    seconds = load.meets * model.meet
+    if messages := max(load.sends, load.receives):
         curve = model.exchange if load.sends and load.receives else model.send
-        seconds += curve(chunk * max(load.out, load.into)) + (messages - 1) * model.post
-    for curve, count in ((model.combine, load.combined), (model.read, load.read), (model.add, load.added)):
+        longest = chunk * max(load.out, load.into) / messages
+        seconds += curve(0) + (messages - 1) * model.post + messages * (curve(longest) - curve(0))
+    for curve, count, chunks in ((model.combine, load.combines, load.combined), (model.read, load.reads, load.read),
+                                 (model.add, load.adds, load.added)):
         if count:
-            seconds += curve(chunk * count)
-    return seconds + load.meets * model.meet
-
-
-@lru_cache(4096)
-def profile(name, size, transport=MESSAGES, nodes=None, options=()):
-    """The Profile of an algorithm, or None if it cannot run on this transport. options: sorted pairs."""
-    algorithm, options = ALGORITHMS[name], dict(options)
-    chunks = algorithm.chunks(size, **options)
-    if size >= WALKED:
-        return _by_formula(name, size, options, chunks) if transport == MESSAGES else None
-    all_rounds = everyone(algorithm.rule, size, **options)
-    if transport != MESSAGES:
-        all_rounds = list(all_rounds)
-        if not fits(all_rounds, staged=transport == STAGED):
-            return None
-    nodes, phases, sent, count = np.array(nodes or (0,) * size), {}, np.zeros(size, int), 0
-    for items in all_rounds:
-        table = _loads(items, size, transport, nodes)
-        sent += sum((item.to != NONE) * item.chunks.shape[1] for item in items if isinstance(item, Send))
-        loads = tuple(Load(*row) for row in sorted(set(map(tuple, table.tolist()))))
-        phases[loads] = phases.get(loads, 0) + 1
-        count += 1
-    return Profile(count, int(sent.max(initial=0)), tuple((times, loads) for loads, times in phases.items()), chunks)
-
-
-def _loads(items, size, transport, nodes):
-    """(size, 8) the Load of every rank in one round."""
-    table, shown = np.zeros((size, 8), int), []
-    for item in items:
-        there, count, sends = item[0] != NONE, item.chunks.shape[1], isinstance(item, Send)
-        near = there & (nodes == nodes[item[0]]) if transport != MESSAGES else np.zeros(size, bool)
-        far = there & ~near
-        table[:, 0 if sends else 1] += far
-        table[:, 2 if sends else 3] += far * count
-        if sends:
-            table[np.isin(nodes, nodes[near]), 5] = 1
-            shown.append(np.where(near[:, None], item.chunks, NONE))
-            continue
-        table[:, 4] += far * (count if item.reduce else 0)
-        table[:, 7 if item.reduce else 6] += near * count
-    if transport == STAGED and shown:
-        shown = np.hstack(shown)
-        table[:, 6] += [len(set(shown[rank].tolist()) - {NONE}) for rank in range(size)]
-    return table
-
-
-def _by_formula(name, size, options, chunks):
-    """The Profile that the registry's formulas give, as if every round were the average one.
-
-    Somebody waits for a whole chunk in every round of whole messages; the root of a gather for everyone's.
-    """
-    algorithm = ALGORITHMS[name]
-    rounds, sent = algorithm.rounds(size, **options), algorithm.sent(size, **options)
-    path = max(sent, rounds if chunks != size else 0, size - 1 if algorithm.collective == "gather" else 0)
-    small = {**options, "nodes": options["nodes"][:SAMPLE]} if "nodes" in options else options
-    sample = profile(name, SAMPLE, MESSAGES, None, tuple(sorted(small.items())))
-    combined, moved = (sum(times * max(load[field] for load in loads) for times, loads in sample.phases)
-                       for field in (4, 3))
-    share = combined / moved if moved else 0
-    load = Load(1, 1, path / rounds, path / rounds, share * path / rounds, 0, 0, 0)
-    return Profile(rounds, sent, ((rounds, (load,)),), chunks)
+            seconds += count * curve(chunk * chunks / count)
+    return seconds
 
 
 def candidates(collective, size, nodes=None):

@@ -7,7 +7,8 @@ import numpy as np
 
 from comm.algorithms import ALGORITHMS
 from comm.device import host
-from comm.predict import MESSAGES, STAGED, WINDOW, best_row, candidates
+from comm.predict import best_row, candidates
+from comm.profile import MESSAGES, STAGED, WINDOW
 
 PLANNED = ("all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather", "all_to_all")
 COLLECTIVES = (*PLANNED, "gather", "scatter", "barrier")

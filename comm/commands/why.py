@@ -11,7 +11,8 @@ from comm.bench.ranks import Ranks
 from comm.choose import Chooser
 from comm.commands.arguments import add_command, ranks
 from comm.costs import costs_of
-from comm.predict import DEFAULT, MESSAGES, STAGED, WINDOW, Model, crossovers, table
+from comm.predict import DEFAULT, Model, crossovers, table
+from comm.profile import MESSAGES, STAGED, WINDOW
 from comm.threads import Board, Threads
 from comm.transport import launched
 from comm.units import read_bytes, read_rate, read_seconds, say_bytes, say_rate, say_seconds

@@ -6,22 +6,18 @@ import pytest
 from comm.algorithms import ALGORITHMS
 from comm.predict import (
     DEFAULT,
-    MESSAGES,
-    STAGED,
-    WALKED,
-    WINDOW,
     Curve,
     Model,
-    _by_formula,
     best_row,
     candidates,
     crossovers,
     line,
     parameters,
     predict,
-    profile,
+    seconds_of,
     table,
 )
+from comm.profile import MESSAGES, STAGED, WALKED, WINDOW, _by_formula, profile
 from comm.schedule import Algorithm, Step
 
 M = 1 << 20
@@ -92,7 +88,6 @@ def test_formulas_equal_what_is_walked(name, size):
                                   "binomial_reduce", "ring_reduce_scatter", "pairwise_all_to_all"])
 def test_the_formula_prices_like_the_rounds(name):
     walked, told = profile(name, 64), _by_formula(name, 64, {}, ALGORITHMS[name].chunks(64))
-    from comm.predict import seconds_of
     assert seconds_of(told, M, MODEL) == pytest.approx(seconds_of(walked, M, MODEL), rel=0.02)
 
 
