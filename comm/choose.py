@@ -46,12 +46,19 @@ class Chooser:
 
         window: may ranks of a node meet in shared memory? placed: the arrays already lie in it.
         """
-        key = collective, nbytes, window, placed
+        return self._remembered(self._of_class, collective, nbytes, window, placed)
+
+    def named(self, name, nbytes, window=False):
+        """The Choice of the algorithm `name` with the options that suit M = nbytes."""
+        return self._remembered(self._of_name, name, nbytes, window)
+
+    def _remembered(self, choose, *key):
+        """choose(*key), looked up the second time. No name is both a collective's and an algorithm's."""
         choice = self._picked.get(key)
         if choice is None:
             if len(self._picked) >= REMEMBERED:
                 self._picked.clear()
-            choice = self._picked[key] = self._of_class(collective, nbytes, window, placed)
+            choice = self._picked[key] = choose(*key)
         return choice
 
     def _of_class(self, collective, nbytes, window, placed):
@@ -66,8 +73,7 @@ class Chooser:
             self._by_class[key] = Choice(best.algorithm, best.options, best.transport != MESSAGES)
         return self._by_class[key]
 
-    def named(self, name, nbytes, window=False):
-        """The Choice of the algorithm `name` with the options that suit M = nbytes."""
+    def _of_name(self, name, nbytes, window):
         takes = parameters(name)
         if "segments" in takes:
             return Choice(name, best_row(name, self.size, nbytes, self.model, nodes=self.nodes).options, window)

@@ -17,8 +17,8 @@ from comm.execute import COLLECTIVE_TAG, Plan
 from comm.predict import DEFAULT, Curve, Model
 
 TAG = COLLECTIVE_TAG + (1 << 13)
-SIZES = (4, 1 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 4 << 20)  # bytes
-TIMES = (40, 30, 20, 12, 8, 4, 2)  # how often in a batch
+SIZES = (4, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)  # bytes
+TIMES = (40, 30, 20, 16, 10, 6, 3, 2)  # how often in a batch
 BATCHES = 5
 PATIENCE = 0.02  # seconds of one message: longer ones are not tried
 LEAST, MOST = 1e-9, 10.0  # seconds: what a cost may be

@@ -12,6 +12,7 @@ Hockney, "The communication challenge for MPP" (1994), https://doi.org/10.1016/S
 """
 
 from bisect import bisect_right
+from functools import cache
 from inspect import signature
 from typing import NamedTuple
 
@@ -98,7 +99,12 @@ class Row(NamedTuple):
 
 def parameters(name):
     """The options that the rule of `name` takes, beyond rank, size and root."""
-    return [p for p in list(signature(ALGORITHMS[name].rule).parameters)[2:] if p != "root"]
+    return _parameters(ALGORITHMS[name].rule)
+
+
+@cache
+def _parameters(rule):
+    return [p for p in list(signature(rule).parameters)[2:] if p != "root"]
 
 
 def predict(name, size, nbytes, model, transport=MESSAGES, nodes=None, **options):
