@@ -179,7 +179,10 @@ class MPIRanks:
             window.Free()
             node.Free()
 
-        return pieces, node.Barrier, lambda: [node.Ibarrier()], free
+        def meet():  # a Barrier would not match the Ibarrier of a rank that has something in flight
+            node.Ibarrier().Wait()
+
+        return pieces, meet, lambda: [node.Ibarrier()], free
 
 
 class _Requests(list):

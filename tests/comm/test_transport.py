@@ -8,7 +8,7 @@ import pytest
 
 import comm
 from minigpt import launch
-from tests.ranks import run
+from tests.ranks import mpirun, run
 
 
 def with_a_small_limit(group):
@@ -28,6 +28,26 @@ def with_a_small_limit(group):
     group.sendrecv(np.zeros(126), (rank + 1) % size, (rank - 1) % size)  # 1008 bytes
     group.sendrecv(np.zeros(125), (rank + 1) % size, (rank - 1) % size)
     return group.ledger["sendrecv"].messages
+
+
+@pytest.mark.mpi
+def test_ranks_meet_in_shared_memory_whether_or_not_they_have_something_in_flight():
+    """The root's broadcast is done at once, the others' is not; only these carry it on in what follows."""
+    code = """if True:
+        import time
+        import numpy as np
+        import comm
+        from comm.choose import Choice
+        group = comm.world()
+        group._chooser.pick = lambda collective, *_: Choice(f"direct_{collective}", {}, True)
+        for _ in range(3):
+            if group.rank == 1:
+                time.sleep(0.2)
+            handle = group.broadcast_async(np.full(10, group.rank), root=1, algorithm="binomial")
+            print("here", group.all_reduce(np.full(9000, group.rank))[0], handle.wait()[0])
+    """
+    ended = mpirun(3, "-c", code, timeout=20, MINIGPT_COMM_CHECK="0")
+    assert (ended.returncode, ended.stdout.count("here 3 1")) == (0, 9), ended.stdout
 
 
 @pytest.mark.mpi
