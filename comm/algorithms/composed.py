@@ -1,4 +1,4 @@
-"""Broadcast and reduce made of two other collectives, so that long messages move in pieces.
+"""Collectives made of two others: long messages move in pieces, or one tree serves both ways.
 
 A tree sends the whole message over each of its links. Here the root only hands out (or takes in) one chunk for
 each rank, and the ring does the rest, where all ranks send at once: about 2 M bytes per rank, not M log2 N.
@@ -6,8 +6,17 @@ each rank, and the ring does the rest, where all ranks send at once: about 2 M b
 
 from comm.algorithms import ring, tree
 from comm.algorithms.ring import ring_all_gather, ring_reduce_scatter
-from comm.algorithms.tree import binomial_gather, binomial_scatter
+from comm.algorithms.tree import binomial_broadcast, binomial_gather, binomial_reduce, binomial_scatter, log2
 from comm.schedule import Algorithm
+
+
+def binomial_all_reduce(rank, size):
+    """Reduce along the tree to rank 0, then broadcast back: 2 ceil(log2 N) rounds, at most M log2 N bytes from a rank.
+
+    The bytes of the star, but no rank's link carries them all. Recursive doubling does as much in half the rounds.
+    """
+    yield from binomial_reduce(rank, size)
+    yield from binomial_broadcast(rank, size)
 
 
 def scatter_all_gather_broadcast(rank, size, root=0):
@@ -41,6 +50,8 @@ _scatter, _gather = tree.ALGORITHMS["binomial_scatter"], tree.ALGORITHMS["binomi
 _all_gather, _reduce_scatter = ring.ALGORITHMS["ring_all_gather"], ring.ALGORITHMS["ring_reduce_scatter"]
 
 ALGORITHMS = {
+    "binomial_all_reduce": Algorithm(
+        binomial_all_reduce, "all_reduce", lambda n: 2 * log2(n), log2, lambda n: 2 * (n - 1), chunks=lambda n: 1),
     "scatter_all_gather_broadcast": Algorithm(
         scatter_all_gather_broadcast, "broadcast", *_added(_scatter, _all_gather)),
     "scatter_gather_reduce": Algorithm(
