@@ -72,7 +72,7 @@ class Plans:
     def _window(self, name, options, block, flat, how):
         """Where ranks of a node meet, or None if the rounds would overwrite what is still read."""
         size, staged = self._endpoint.size, block is None
-        if not _fits(name, size, options, staged):
+        if not _fits(name, size, options, staged, len(set(self._endpoint.nodes)) > 1):
             return None
         arrays = [array for array in (flat, how.get("out")) if array is not None]
         block = self.windows.staging(offsets(arrays)[-1]) if staged else block
@@ -94,5 +94,5 @@ def _of_all(name, size, options):
 
 
 @lru_cache(512)
-def _fits(name, size, options, staged):
-    return fits(_of_all(name, size, options), staged)
+def _fits(name, size, options, staged, several):
+    return fits(_of_all(name, size, options), staged, several)

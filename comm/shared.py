@@ -123,16 +123,17 @@ def offsets(arrays):
     return [0, *accumulate(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)]
 
 
-def fits(all_rounds, staged):
+def fits(all_rounds, staged, several=False):
     """May these rounds run on shared memory? No rank may overwrite what others might still be reading.
 
     Not staged: no rank receives into a slot that it sends in the same round. Staged: no rank sends a slot in
-    two rounds that follow each other, as the second copy might be made while the first is read.
+    two rounds that follow each other, as the second copy might be made while the first is read. On several nodes
+    what goes to others is sent after what comes from mates is there, so the first must hold in any case.
     """
     earlier = set()
     for items in all_rounds:
         sent, received = (_slots(items, kind) for kind in (Send, Recv))
-        if sent & (earlier if staged else received):
+        if staged and sent & earlier or (several or not staged) and sent & received:
             return False
         earlier = sent
     return True

@@ -43,7 +43,7 @@ def _total(n, segments=1):
 
 
 _COSTS = {"rounds": _rounds, "sent": _sent, "total": _total, "chunks": lambda n, segments=1: segments,
-          "variants": lambda n: [{"segments": 1}, {"segments": 2}, {"segments": 5}]}
+          "variants": lambda n: [{"segments": s} for s in ((1, 2, 5) if n <= 100 else (3,))]}
 
 
 ALGORITHMS = {

@@ -84,7 +84,7 @@ def _peer(number, segment, shift, size, segments):
 
 def _chunk(segment, shift, segments):
     """The chunk of a segment: the second tree has the second half of the message."""
-    return span(np.clip(segment, 0, segments - 1) + shift * segments, 1)
+    return span(segment + shift * segments, 1)
 
 
 def _rounds(n, segments=1):

@@ -56,20 +56,18 @@ class _Plan:
 
     def between(self, k, adding):
         """Step k of the ring of nodes, in every lane."""
-        works = self.place < self.lanes
-        lane = np.minimum(self.place, self.lanes - 1)
-        right, left = ((self.node + step) % self.count for step in (1, -1))
-        first = lane * self.count
-        return [Send(np.where(works, self.members[right, lane], NONE), span(first + (self.node - k) % self.count, 1)),
-                Recv(np.where(works, self.members[left, lane], NONE), span(first + (self.node - k - 1) % self.count, 1),
-                     adding)]
+        first, works = self.place * self.count, self.place < self.lanes
+        right, left = (np.where(works, self.members[(self.node + step) % self.count, self.place], NONE)
+                       for step in (1, -1))
+        return [Send(right, span(first + (self.node - k) % self.count, 1)),
+                Recv(left, span(first + (self.node - k - 1) % self.count, 1), adding)]
 
     def _rank(self, place, there):
         return np.where(there, self.members[self.node, place], NONE)
 
     def _lane(self, lane):
         """The chunks of a lane: one for each node."""
-        return span(np.minimum(lane, self.lanes - 1) * self.count, self.count)
+        return span(lane * self.count, self.count)
 
 
 def _numbered(size, nodes):
@@ -113,9 +111,9 @@ def _chunks(n, nodes=None):
 def _variants(n):
     if n > 100:
         return [{"nodes": tuple(r // 8 for r in range(n))}]
-    return [{"nodes": nodes} for nodes in {
-        (0,) * n, tuple(range(n)), tuple(r * 2 // n for r in range(n)), tuple(r % 3 for r in range(n)),
-        tuple(int(r ** 0.5) for r in range(n))}]
+    placed = [[0] * n, range(n), [r * 2 // n for r in range(n)], [r % 3 for r in range(n)],
+              [int(r ** 0.5) for r in range(n)]]  # one node, one rank each, halves, interleaved, uneven
+    return [{"nodes": nodes} for nodes in dict.fromkeys(map(tuple, placed))]
 
 
 ALGORITHMS = {

@@ -45,19 +45,15 @@ def chain_all_reduce(rank, size, segments=1):
     for t in range(2 * last + segments - 1 if last else 0):
         grows, comes = t - rank, t - rank + 1  # the segment that I hand on, and the one that comes to be added
         told, tells = t - 2 * last + rank + 1, t - 2 * last + rank  # the one that I am told, and the one that I tell
-        yield [Send(_if(grows, segments, forwards), _segment(grows, segments)),
-               Recv(_if(comes, segments, back), _segment(comes, segments), True),
-               Send(_if(tells, segments, back), _segment(tells, segments)),
-               Recv(_if(told, segments, forwards), _segment(told, segments), False)]
+        yield [Send(_if(grows, segments, forwards), span(grows, 1)),
+               Recv(_if(comes, segments, back), span(comes, 1), True),
+               Send(_if(tells, segments, back), span(tells, 1)),
+               Recv(_if(told, segments, forwards), span(told, 1), False)]
 
 
 def _if(segment, segments, peer):
     """The peer, if there is such a segment."""
     return np.where((segment >= 0) & (segment < segments), peer, NONE)
-
-
-def _segment(segment, segments):
-    return span(np.clip(segment, 0, segments - 1), 1)
 
 
 def _one(n):

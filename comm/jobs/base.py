@@ -54,7 +54,7 @@ class Base:
         """The job that joins a few integers of every rank; its result is valid until the next one."""
         n = numbers.size
         plan = self._plans.kept(("integers", operation, n), lambda: self._plans.new(
-            operation, Choice("ring_all_gather"), host.empty(n * self.size, np.int64),
+            operation, Choice("bruck_all_gather"), host.empty(n * self.size, np.int64),
             [n * rank for rank in range(self.size + 1)], kept=True))
         plan.flat[n * self.rank:n * (self.rank + 1)] = numbers
         return plan, lambda: plan.flat

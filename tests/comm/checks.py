@@ -154,9 +154,10 @@ def check_results_are_new_each_time(group):
 
 
 def check_every_rank_ends_with_the_same_bits(group):
+    """By every algorithm but the naive one, in which everyone adds in an order of its own."""
     rng = np.random.default_rng(group.rank)
     for n in (3, 1001, 5000):
-        for algorithm in ALL_REDUCES:
+        for algorithm in (name for name in ALL_REDUCES if name != "naive_all_reduce"):
             x = rng.standard_normal(n).astype("f4")
             bits = group.all_gather(group.all_reduce(x, algorithm=algorithm)[None].view("u4"))
             assert (bits == bits[0]).all()
