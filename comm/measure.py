@@ -105,7 +105,7 @@ class _Lab:
         nodes = self.endpoint.nodes
         if len(set(nodes)) == self.size:
             return DEFAULT.meet, DEFAULT.read, DEFAULT.add
-        pieces, meet, _, free = self.endpoint.share(SIZES[-1])
+        pieces, meet, _, free = self.endpoint.share(2 * SIZES[-1])
         mates = sorted(pieces)
         at = mates.index(self.rank)
         mine, theirs = (pieces[rank].view(np.float32).reshape(2, -1) for rank in (self.rank, mates[at - 1]))
@@ -122,7 +122,7 @@ class _Lab:
         mine, theirs: (2, n) in shared memory. As in an all-reduce, what is read has just been written.
         """
         seconds, reads, adds = self.time([meet], TIMES[0]), [], []
-        for nbytes, times in zip(SIZES[:-1], TIMES):
+        for nbytes, times in zip(SIZES, TIMES):
             n = nbytes // 4
             add = partial(np.add, mine[half, :n], theirs[half, :n], out=mine[half, :n])
             read = partial(np.copyto, mine[1 - half, :n], theirs[1 - half, :n])

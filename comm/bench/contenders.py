@@ -115,11 +115,13 @@ class Field:
         """A call that takes an array as it is and returns a new one."""
         data, buffer, came = self.data, self.arena.plain[:self.data.count], [None]
         x = data.part(buffer) if self.kind in ("all_gather", "gather") else buffer
-        call = getattr(self.group, self.kind)
+        call, pick = getattr(self.group, self.kind), self.chooser.pick(self.kind, self.nbytes, True)
         how = {} if name is None else {"algorithm": name}
+        taken = f"takes {pick.algorithm}{', staged' * pick.window}"
+        chosen = taken if name is None else "private" * (pick[::2] == (name, False))
 
         def run():
             came[0] = call(x, **how)
 
         return Contender(name or "plain call", MESSAGES if name else "", run, lambda: data.fill(buffer),
-                         lambda: came[0], lambda: buffer.fill(0))
+                         lambda: came[0], lambda: buffer.fill(0), chosen=chosen)

@@ -36,26 +36,33 @@ def plot(path, results, title):
     from matplotlib.figure import Figure
 
     panels = {kind: list(group) for kind, group in groupby(results, lambda r: r.collective) if kind != "barrier"}
-    across = min(2, len(panels)) or 1
-    figure = Figure(figsize=(7.5 * across, 5 * math.ceil(len(panels) / across)), layout="constrained")
+    down, across = math.ceil(len(panels) / 2), min(2, len(panels)) or 1
+    figure = Figure(figsize=(9 * across, 5.5 * max(1, down)), layout="constrained")
     FigureCanvasAgg(figure)
     for number, (kind, rows) in enumerate(panels.items(), 1):
-        axes = figure.add_subplot(math.ceil(len(panels) / across), across, number)
-        lines = sorted({(r.algorithm, r.transport) for r in rows}, key=lambda key: (key[0] != "MPI", key))
-        for name, transport in lines:
-            points = [(r.nbytes, r.seconds * 1e6) for r in rows if (r.algorithm, r.transport) == (name, transport)]
-            style = {"color": "black", "linewidth": 2.5} if name == "MPI" else {"linestyle": _dashes(transport)}
-            label = " ".join(filter(None, [name.removesuffix(f"_{kind}"), transport]))
-            axes.plot(*zip(*points), marker="o", markersize=3, label=label, **style)
-        taken = [r for r in rows if "window" in r.chosen]
-        axes.plot([r.nbytes for r in taken], [r.seconds * 1e6 for r in taken], "o", markersize=10, fillstyle="none",
-                  color="black", label="what Group takes")
-        axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="microseconds", title=kind)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
-    figure.suptitle(title)
+        _panel(figure.add_subplot(down, across, number), rows, f"{kind}, {title}")
     figure.savefig(path, dpi=120)
 
 
-def _dashes(transport):
-    return {"window": "-", "staged": ":", "messages": "--"}.get(transport, "-.")
+def _panel(axes, rows, title):
+    """One collective: a colour for each algorithm, a line style for each transport."""
+    names = sorted({r.algorithm for r in rows} - {"MPI"})
+    for name, transport in sorted({(r.algorithm, r.transport) for r in rows}, key=lambda key: (key[0] != "MPI", key)):
+        points = [(r.nbytes, r.seconds * 1e6) for r in rows if (r.algorithm, r.transport) == (name, transport)]
+        style = {"color": "black", "linewidth": 3} if name == "MPI" else {
+            "color": f"C{names.index(name)}" if len(names) <= 10 else _colour(names.index(name)),
+            "linestyle": {"window": "-", "staged": ":", "messages": "--"}.get(transport, "-.")}
+        label = " ".join(filter(None, [name.removesuffix(f"_{rows[0].collective}"), transport]))
+        axes.plot(*zip(*points), marker="o", markersize=3, label=label, **style)
+    taken = [r for r in rows if "window" in r.chosen.split()]
+    axes.plot([r.nbytes for r in taken], [r.seconds * 1e6 for r in taken], "o", markersize=10, fillstyle="none",
+              color="black", label="what Group takes\nfor group.empty")
+    axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="microseconds", title=title)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+
+
+def _colour(number):
+    from matplotlib import colormaps
+
+    return colormaps["tab20"](number % 20)
