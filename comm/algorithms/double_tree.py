@@ -14,77 +14,66 @@ The trees number the ranks from 1. A number's level is how often 2 divides it; o
 
 import numpy as np
 
+from comm.algorithms.mirror import backwards
 from comm.schedule import NONE, Algorithm, Recv, Send, span
 
 
 def double_tree_all_reduce(rank, size, segments=1):
-    """Sums climb both trees, then come down them, in segments that follow each other.
+    """Sums climb both trees in segments that follow each other; then what the roots have goes down, last one first.
 
-    With L = floor(log2 N): 2 (L + S - 1) rounds of M/2S bytes, at most 2 M bytes from a rank: with many segments the
-    bytes of the ring, in a number of rounds that grows with log N. For long messages on many ranks.
+    With L = floor(log2 N): 2 (L + S - 1) rounds, in each at most M/S bytes out of a rank and in, 2 M in all: with many
+    segments the bytes of the ring, in a number of rounds that grows with log N. For long messages on many ranks.
+    Each chunk is added up along one tree and copied from its root: all ranks end with the same bits.
     """
+    yield from _climb(rank, size, segments)
+    yield from backwards(_climb, rank, size, reduce=False, segments=segments)
+
+
+def _climb(rank, size, segments):
+    """Up a link whose lower end is on level l goes segment t - l in round t: what comes from below came before."""
     levels = size.bit_length() - 1
-    trees = [_Tree((rank + shift) % size + 1, size) for shift in (0, 1)]
+    links = [link for shift in (0, 1) for link in _links(rank, size, shift)]
     for t in range(levels + segments - 1 if levels else 0):
-        yield [item for shift, tree in enumerate(trees) for item in _climb(tree, shift, size, t, segments)]
-    for t in range(levels + segments - 1 if levels else 0):
-        yield [item for shift, tree in enumerate(trees) for item in _descend(tree, shift, size, t, segments)]
+        items = []
+        for peer, level, shift, up in links:
+            segment = t - level
+            peer = np.where((segment >= 0) & (segment < segments), peer, NONE)
+            chunks = span(segment + shift * segments, 1)  # the second tree has the second half of the message
+            items.append(Send(peer, chunks) if up else Recv(peer, chunks, True))
+        yield items
 
 
-class _Tree:
-    """Where number `i` of a tree of `size` hangs: level, parent and children as numbers, 0 for none."""
-
-    def __init__(self, i, size):
-        low = i & -i
-        self.level = _level(i)
-        above = (i ^ low) | (low << 1)
-        self.parent = np.where(above <= size, above, i ^ low)
-        self.children = [np.where(low > 1, i - low // 2, 0), self._right(i, low, size)]
-
-    @staticmethod
-    def _right(i, low, size):
-        """The highest number that is there of those which would hang below on the right."""
-        found = 0 * i
-        for step in (1 << k for k in range(size.bit_length())):
-            found = np.where((step < low) & (i + step <= size), i + step, found)
-        return found
+def _links(rank, size, shift):
+    """(rank at the other end or NONE, level of the lower end, shift, does it go up?) of a rank's links in one tree."""
+    number = (rank + shift) % size + 1
+    for other, up in zip((_parent(number, size), _left(number), _right(number, size)), (True, False, False)):
+        peer = np.where(other > 0, (other - 1 - shift) % size, NONE)
+        yield peer, _level(number if up else other, size), shift, up
 
 
-def _level(i):
-    return np.log2(i & -i).astype(int)
+def _level(number, size):
+    """How often 2 divides it."""
+    return sum(number % (2 << k) == 0 for k in range(size.bit_length()))
 
 
-def _climb(tree, shift, size, t, segments):
-    """Round t on the way up: a node of level l sends segment t - l, when its children have sent theirs."""
-    yield _send(tree.parent, t - tree.level, shift, size, segments)
-    for child in tree.children:
-        yield _recv(child, t - _level(np.maximum(child, 1)), shift, size, segments, True)
+def _parent(number, size):
+    """One level up or, where that is cut off, the number without its lowest one bit; 0 for the root."""
+    low = number & -number
+    above = (number ^ low) | (low << 1)
+    return np.where(above <= size, above, number ^ low)
 
 
-def _descend(tree, shift, size, t, segments):
-    """Round t on the way down: a node of level l sends segment t - (L - l), which it has heard by then."""
-    levels = size.bit_length() - 1
-    for child in tree.children:
-        yield _send(child, t - levels + tree.level, shift, size, segments)
-    yield _recv(tree.parent, t - levels + _level(np.maximum(tree.parent, 1)), shift, size, segments, False)
+def _left(number):
+    low = number & -number
+    return np.where(low > 1, number - low // 2, 0)
 
 
-def _send(number, segment, shift, size, segments):
-    return Send(_peer(number, segment, shift, size, segments), _chunk(segment, shift, segments))
-
-
-def _recv(number, segment, shift, size, segments, reduce):
-    return Recv(_peer(number, segment, shift, size, segments), _chunk(segment, shift, segments), reduce)
-
-
-def _peer(number, segment, shift, size, segments):
-    """The rank with this number, if there is one and it is the turn of a segment."""
-    return np.where((number > 0) & (segment >= 0) & (segment < segments), (number - 1 - shift) % size, NONE)
-
-
-def _chunk(segment, shift, segments):
-    """The chunk of a segment: the second tree has the second half of the message."""
-    return span(segment + shift * segments, 1)
+def _right(number, size):
+    """The highest of those below on the right that is there, 0 if none is: the tree is cut off after `size`."""
+    low, found = number & -number, 0 * number
+    for step in (1 << k for k in range(size.bit_length())):
+        found = np.where((step < low) & (number + step <= size), number + step, found)
+    return found
 
 
 def _rounds(n, segments=1):
