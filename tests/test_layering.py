@@ -38,7 +38,7 @@ FORBIDDEN = [     # (files, except these, must not import, because)
     (("*simulate.py", "*render.py", "*topology.py", "*schedule.py", "comm/algorithms"), ("minigpt/optim/*",),
      ("autograd", "mpi4py", "comm.transport", "comm.world", "comm.execute", "comm.threads"),
      "what is done on paper needs no ranks"),
-    (PACKAGES, ("minigpt/bench",), ("torch", "jax", "tensorflow"), "there is no framework underneath"),
+    (PACKAGES, ("minigpt/bench", "comm/bench/gloo.py"), ("torch", "jax", "tensorflow"), "there is no framework underneath"),
     (PACKAGES, (), ("tests", "examples"), "the library does not lean on its users"),
 ]
 
@@ -212,6 +212,7 @@ EXAMPLES = {      # rule: ((path, source that it must find), ...), ((path, sourc
         ("comm/algorithms/ring.py", "from comm import execute"),
         ("minigpt/parallel/pipeline/render.py", "import autograd.ops"),
         ("minigpt/train/step.py", "import torch"),
+        ("comm/bench/sweep.py", "import torch"),
         ("minigpt/config.py", "from tests.ranks import run"),
     ], [
         ("autograd/backend.py", "import cupy"),
@@ -222,6 +223,7 @@ EXAMPLES = {      # rule: ((path, source that it must find), ...), ((path, sourc
         ("minigpt/optim/lr_schedule.py", "from autograd.backend import xp"),
         ("minigpt/planner/time.py", "from comm import simulate, topology"),
         ("minigpt/bench/torch_worker.py", "import torch"),
+        ("comm/bench/gloo.py", "import torch.distributed"),
     ]),
     libraries_leave_signals_alone: ([
         ("minigpt/train/run.py", "import signal"),
