@@ -38,7 +38,8 @@ FORBIDDEN = [     # (files, except these, must not import, because)
     (("*simulate.py", "*render.py", "*topology.py", "*schedule.py", "comm/algorithms"), ("minigpt/optim/*",),
      ("autograd", "mpi4py", "comm.transport", "comm.world", "comm.execute", "comm.threads"),
      "what is done on paper needs no ranks"),
-    (PACKAGES, ("minigpt/bench", "comm/bench/gloo.py"), ("torch", "jax", "tensorflow"), "there is no framework underneath"),
+    (PACKAGES, ("minigpt/bench", "comm/bench/gloo.py"), ("torch", "jax", "tensorflow"),
+     "there is no framework underneath"),
     (PACKAGES, (), ("tests", "examples"), "the library does not lean on its users"),
 ]
 
