@@ -8,7 +8,7 @@ from tests.examples.running import EXAMPLES, run
 
 NAMES = sorted(path.name for path in EXAMPLES.glob("*.py"))
 TESTED = {"all_reduce.py", "backward_by_hand.py", "data_parallel.py", "mlp_digits.py", "network_lab.py", "neuron.py",
-          "one_step.py", "plot_run.py", "polynomial.py", "ring_all_reduce.py", "shaped_network.py",
+          "one_step.py", "own_collective.py", "plot_run.py", "polynomial.py", "ring_all_reduce.py", "shaped_network.py",
           "softmax_and_loss.py", "swap_a_layer.py", "train_gpt.py"}
 WITH_OPTIONS = [name for name in NAMES if "ArgumentParser" in (EXAMPLES / name).read_text(encoding="utf-8")]
 
@@ -30,5 +30,5 @@ def test_help_shows_the_docstring_with_its_commands(name):
 
 
 def test_the_examples_with_options_are_these():
-    assert WITH_OPTIONS == ["mlp_digits.py", "network_lab.py", "plot_run.py", "polynomial.py", "ring_all_reduce.py",
-                            "shaped_network.py", "swap_a_layer.py", "train_gpt.py"]
+    assert WITH_OPTIONS == ["mlp_digits.py", "network_lab.py", "own_collective.py", "plot_run.py", "polynomial.py",
+                            "ring_all_reduce.py", "shaped_network.py", "swap_a_layer.py", "train_gpt.py"]
