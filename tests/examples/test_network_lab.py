@@ -73,7 +73,8 @@ def test_hosts_end_with_the_program_however_it_ends(end, hosts, tmp_path):
                f"with n.Lab(2, 0.001, 1e6) as lab:\n"
                f"    subprocess.run(lab.command(['sh', '-c', {on_another!r}.replace('{{agent}}', str(lab.agent))]))")
     process = subprocess.Popen([sys.executable, "-c", program], cwd=EXAMPLES.parent, stderr=subprocess.DEVNULL,
-                               env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}, start_new_session=True)
+                               env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "TMPDIR": str(tmp_path)},
+                               start_new_session=True)
     until(lambda: note.exists() and note.read_text().strip() and sleepers())
     process.send_signal(end)
     process.wait(20)
