@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -77,14 +76,12 @@ def write(path, model):
     text = json.dumps({"version": VERSION, "costs": model._asdict()}, indent=1)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}", delete=False) as draft:
-            try:
-                draft.write(text)
-                draft.close()
-                os.replace(draft.name, path)
-            except OSError:
-                os.unlink(draft.name)
-                raise
+        draft = path.with_name(f".{path.name}.{os.getpid()}")  # who else writes this file is of this host
+        try:
+            draft.write_text(text)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _told(endpoint, numbers):

@@ -1,6 +1,8 @@
 """mpirun -n N python -m comm bench: every collective and algorithm beside MPI's own, every result checked."""
 
 import argparse
+import math
+import os
 import sys
 from difflib import get_close_matches
 
@@ -23,6 +25,7 @@ Times are medians of the slowest rank, contenders taking turns. algbw is M / tim
 move per rank / time, as nccl-tests defines it; sent/rank is what really left the busiest rank."""
 
 QUICK_SIZES, FULL_SIZES = "4,1KiB,64KiB,1MiB,16MiB", "4-256MiB"
+ARRAYS = 10  # of one message that a rank holds at most: contenders' buffers, scratch, results and what is expected
 BUSY = 0.2  # cores that others use: from here on times are disturbed
 
 
@@ -76,20 +79,23 @@ def sizes(text):
 
 
 def run(chosen):
-    """Rank 0 prints. The status is 1 if any result is wrong, 2 if this is no group of ranks."""
+    """Rank 0 prints. The status is 1 if any result is wrong, 2 if what is asked for cannot be done."""
     group = comm.world() if launched() else None
     if group is None or group.size < 2:
         print("a benchmark needs ranks: mpirun -n 2 python -m comm bench", file=sys.stderr)
         return 2
     asked = chosen.sizes or sizes(FULL_SIZES if chosen.full else QUICK_SIZES)
-    first, results = group.rank == 0, []
+    first, results, ranks = group.rank == 0, [], Ranks(group._endpoint)
     say = (lambda text: print(text, file=sys.stderr, flush=True)) if first else (lambda text: None)
-    ranks = Ranks(group._endpoint)
+    fault = _fault(chosen, asked, group.size) if first else ""
+    if ranks.worst(len(fault)):
+        say(fault)
+        return 2
     _warn_if_busy(ranks, say)
-    effort = FULL if chosen.full else QUICK
     gloo = None if chosen.without_gloo else Gloo(group)
     if gloo is not None and gloo.reason:
         say(f"without gloo: {gloo.reason}")
+    effort = FULL if chosen.full else QUICK
     for result in sweep(group, chosen.collectives or COLLECTIVES, asked, chosen.algorithms, effort, gloo, say):
         if first:
             _show(result, results, group)
@@ -102,6 +108,29 @@ def run(chosen):
     if first:
         _keep(chosen, results, group)
     return int(any(result.wrong for result in results))
+
+
+def _fault(chosen, asked, size):
+    """What stands in the way, told before minutes have passed; "" if nothing does."""
+    need, has = size * ARRAYS * max(asked), _memory()
+    if need > has:
+        return (f"{size} ranks with messages of {max(asked):,} bytes need {need / 1e9:,.1f} GB of memory, and this "
+                f"host has {has / 1e9:,.1f} GB: choose smaller --sizes")
+    for option, path in (("--csv", chosen.csv), ("--plot", chosen.plot)):
+        try:
+            if path:
+                open(path, "a").close()
+        except OSError as error:
+            return f"{option}: cannot write {path} ({error.strerror}): choose another file"
+    return ""
+
+
+def _memory():
+    """Bytes of memory of this host; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def _warn_if_busy(ranks, say):

@@ -80,6 +80,16 @@ def test_one_rank_is_told_how_to_start():
     assert ended.returncode == 2 and "mpirun -n 2 python -m comm bench" in ended.stdout
 
 
+@pytest.mark.mpi
+@pytest.mark.parametrize("arguments, words", [
+    (["--csv", "/nowhere/times.csv"], "cannot write /nowhere/times.csv"),
+    (["--sizes", "1P"], "choose smaller --sizes"),
+])
+def test_what_cannot_work_is_told_before_the_work(arguments, words, tmp_path):
+    ended = mpirun(2, "-m", "comm", "bench", *arguments, MINIGPT_CACHE=tmp_path)
+    assert ended.returncode == 2 and words in ended.stdout
+
+
 def test_without_mpirun_it_says_how_to_start(capsys):
     assert main(["bench"]) == 2
     assert "mpirun -n 2 python -m comm bench" in capsys.readouterr().err
