@@ -9,7 +9,7 @@ large-scale parallel architectures" (2011), https://doi.org/10.1145/1995896.1995
 
 import numpy as np
 
-from comm.price import default_options, price
+from comm.price import default_options, prices
 
 ORDERS = {
     "packed": "one server after the other, as `mpirun --map-by slot` does",
@@ -54,14 +54,23 @@ def _reversed_bits(numbers):
 
 def priced_in(order, name, message, ranks, topology, gamma=0.0, progress=None, **options):
     """The Price of an algorithm with its ranks in this order; it is told the nodes if it asks for them."""
-    placement = place(order, ranks, topology)
-    options = {**default_options(name, topology, placement), **options}
-    return price(name, message, ranks, topology, placement, gamma, progress, **options)
+    return priced_in_each([order], name, message, ranks, topology, gamma, progress, **options)[order]
+
+
+def priced_in_each(orders, name, message, ranks, topology, gamma=0.0, progress=None, **options):
+    """{order: Price}, as `priced_in`. One schedule serves all orders, unless it depends on the nodes."""
+    placements = {order: place(order, ranks, topology) for order in orders}
+    told = {order: {**default_options(name, topology, gpus), **options} for order, gpus in placements.items()}
+    found = {}
+    for options in told.values():
+        alike = [order for order in orders if told[order] == options and order not in found]
+        found.update(zip(alike, prices(name, message, ranks, topology, [placements[order] for order in alike], gamma,
+                                       progress, **options) if alike else []))
+    return {order: found[order] for order in orders}
 
 
 def fit(name, message, ranks, topology, gamma=0.0, progress=None, **options):
     """(order, its Price): the order of FITTED in which this algorithm is fastest on this cluster."""
-    prices = {order: priced_in(order, name, message, ranks, topology, gamma, progress, **options)
-              for order in FITTED}
-    best = min(prices, key=lambda order: prices[order].time)
-    return best, prices[best]
+    found = priced_in_each(FITTED, name, message, ranks, topology, gamma, progress, **options)
+    best = min(found, key=lambda order: found[order].time)
+    return best, found[best]

@@ -22,7 +22,7 @@ import numpy as np
 
 from comm.algorithms import ALGORITHMS
 from comm.effort import check_effort
-from comm.pricer import Pricer
+from comm.pricer import Recording, phases, totals
 from comm.schedule import NONE
 from comm.topology import Topology
 
@@ -103,28 +103,33 @@ def price(name, message, ranks, topology, placement=None, gamma=0.0, progress=No
     Raises ValueError for more ranks than GPUs, a GPU given twice, an option that the algorithm does not take, and
     TooMuch (a ValueError) where the pricing itself would take too long.
     """
-    algorithm = ALGORITHMS[name]
-    placement = _checked(placement, ranks, topology)
+    return prices(name, message, ranks, topology, [placement], gamma, progress, **options)[0]
+
+
+def prices(name, message, ranks, topology, placements, gamma=0.0, progress=None, **options):
+    """A list of Price, one for each placement: the schedule is gone through only once. As `price` otherwise."""
+    algorithm, formula = ALGORITHMS[name], {key: value for key, value in options.items() if key != "root"}
+    placements = [_checked(placement, ranks, topology) for placement in placements]
     if message < 0 or gamma < 0:
         raise ValueError(f"message={message}, gamma={gamma}: expected nothing below 0")
     _check_options(name, options)
     check_effort(name, ranks, **options)
-    pricer = Pricer(topology, placement, message / algorithm.chunks(ranks, **_without_root(options)), gamma)
-    total = algorithm.rounds(ranks, **_without_root(options))
-    for number, items in enumerate(algorithm.rule(np.arange(ranks), ranks, **options), 1):
-        pricer.take(items)
-        if progress and number % 64 == 0:
-            progress(number, total)
-    return Price(name, message, options, topology, *pricer.result())
+    rounds = algorithm.rounds(ranks, **formula)
+    recording = Recording(algorithm.rule(np.arange(ranks), ranks, **options), ranks,
+                          progress and (lambda done: progress(done, rounds)))
+    chunk = message / algorithm.chunks(ranks, **formula)
+    chunks, messages = totals(recording)
+    found = []
+    for placement in placements:
+        parts, carried = phases(recording, topology, placement, chunk, gamma)
+        found.append(Price(name, message, options, topology, parts, chunks * chunk, messages, carried,
+                           sum(len(kind.source) for kind in recording.messages)))
+    return found
 
 
 def options_of(name):
     """The options that the rule of `name` takes, beyond rank and size."""
     return list(inspect.signature(ALGORITHMS[name].rule).parameters)[2:]
-
-
-def _without_root(options):
-    return {key: value for key, value in options.items() if key != "root"}
 
 
 def _check_options(name, options):

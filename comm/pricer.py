@@ -1,4 +1,4 @@
-"""What the rounds of a schedule cost, one after another, each kind of round once."""
+"""The rounds of a schedule, each kind once, and what they cost where the ranks are placed."""
 
 import hashlib
 from typing import NamedTuple
@@ -12,6 +12,83 @@ MANY, GRAIN = 2000, 0.01
 """With more messages than this in a round, bandwidth is shared anew in steps of a hundredth of the time."""
 
 
+class Messages(NamedTuple):
+    """What is under way in one round, F messages."""
+
+    source: np.ndarray  # (F,) ranks
+    target: np.ndarray  # (F,)
+    chunks: np.ndarray  # (F,) how many
+
+
+class Kind(NamedTuple):
+    """A kind of round: its messages, by number, and who combines how many chunks."""
+
+    messages: int
+    adders: np.ndarray
+    added: np.ndarray
+
+
+class Recording:
+    """All rounds of a schedule, whoever is placed where: equal rounds are kept once.
+
+    messages: of each kind of exchange; kinds: of rounds; runs: [kind, rounds in a row], in order.
+    """
+
+    def __init__(self, rounds, ranks, progress=None):
+        """rounds: what a rule yields for np.arange(ranks). progress(done) is called now and then."""
+        self.ranks, self.messages, self.kinds, self.runs = ranks, [], [], []
+        self._known, self._recent = {}, []
+        for number, items in enumerate(rounds, 1):
+            self._take(items)
+            if progress and number % 64 == 0:
+                progress(number)
+
+    def _take(self, items):
+        parts = []  # (is a send, peers, number of chunks, reduce)
+        for item in [items] if isinstance(items, Step) else items:
+            if isinstance(item, Step):
+                parts += [(True, item.to, item.count, False), (False, item.source, item.count, item.reduce)]
+            elif isinstance(item, Send):
+                parts.append((True, item.to, np.shape(item.chunks)[-1], False))
+            else:
+                parts.append((False, item.source, np.shape(item.chunks)[-1], item.reduce))
+        key = tuple((out, self._name(peers), count, reduce) for out, peers, count, reduce in parts)
+        if key not in self._known:
+            self._known[key] = len(self.kinds)
+            self.kinds.append(self._kind(key, parts))
+        kind = self._known[key]
+        if self.runs and self.runs[-1][0] == kind:
+            self.runs[-1][1] += 1
+        else:
+            self.runs.append([kind, 1])
+
+    def _name(self, peers):
+        """The same name for equal arrays: most rules yield the very same array again, which costs nothing."""
+        for array, name in self._recent:
+            if array is peers:
+                return name
+        name = hashlib.blake2b(np.ascontiguousarray(peers).tobytes(), digest_size=16).digest()
+        self._recent = [(peers, name), *self._recent[:7]]  # held, so that no other array gets its identity
+        return name
+
+    def _kind(self, key, parts):
+        sends = tuple(part for part in key if part[0])
+        if sends not in self._known:
+            self._known[sends] = len(self.messages)
+            self.messages.append(Messages(*self._who(part for part in parts if part[0])))
+        adders, _, added = self._who(part for part in parts if part[3])
+        return Kind(self._known[sends], adders, added)
+
+    def _who(self, parts):
+        """(ranks, their peers, numbers of chunks) of those that are not idle."""
+        found = [np.empty((3, 0), int)]
+        for _, peers, count, _ in parts:
+            peers = np.broadcast_to(peers, self.ranks)
+            ranks = np.flatnonzero(peers != NONE)
+            found.append(np.stack([ranks, peers[ranks], np.full(len(ranks), count)]))
+        return np.hstack(found)
+
+
 class Phase(NamedTuple):
     """Rounds in a row that are alike."""
 
@@ -22,107 +99,61 @@ class Phase(NamedTuple):
     adds: bool  # does anybody combine what comes?
 
 
-class Moves(NamedTuple):
-    """The messages of one round: F of them, among R ranks, over L links."""
+def totals(recording):
+    """(chunks (N,), messages (N,)) that leave each rank in all rounds."""
+    chunks, messages = np.zeros((2, recording.ranks), int)
+    for kind, often in zip(recording.kinds, _times(recording)):
+        sent = recording.messages[kind.messages]
+        chunks += often * np.bincount(sent.source, sent.chunks, recording.ranks).astype(int)
+        messages += often * np.bincount(sent.source, minlength=recording.ranks)
+    return chunks, messages
 
-    source: np.ndarray  # (F,) who sends
-    sizes: np.ndarray  # (F,) bytes
-    ranks: np.ndarray  # (R,) who takes part
+
+def phases(recording, topology, placement, chunk, gamma):
+    """(list of Phase, bytes over every link (L,)) of a Recording whose rank r runs on GPU placement[r].
+
+    chunk: bytes of one; gamma: seconds per byte that is combined.
+    """
+    moved = [_move(messages, topology, placement, chunk) for messages in recording.messages]
+    priced, carried = [], np.zeros(len(topology.bandwidth))
+    for kind, often in zip(recording.kinds, _times(recording)):
+        moves, sent = moved[kind.messages], recording.messages[kind.messages].chunks.sum() * chunk
+        combined = np.bincount(kind.adders, kind.added * chunk, recording.ranks)[moves.ranks]
+        each = (moves.ready + gamma * combined).max(initial=0)
+        carried[moves.links] += often * moves.carried
+        priced.append(Phase(1, float(each), float(sent), moves.busiest, len(kind.adders) > 0))
+    return [priced[kind]._replace(rounds=rounds) for kind, rounds in recording.runs], carried
+
+
+def _times(recording):
+    """(kinds,) how often each kind of round occurs."""
+    kinds, rounds = np.array(recording.runs, int).reshape(-1, 2).T
+    return np.bincount(kinds, rounds, len(recording.kinds)).astype(int)
+
+
+class Moves(NamedTuple):
+    """What the messages of a round cost: R ranks that take part, L links in use."""
+
+    ranks: np.ndarray  # (R,)
     ready: np.ndarray  # (R,) seconds until each has sent and received
     links: np.ndarray  # (L,) numbers
     carried: np.ndarray  # (L,) bytes over them
     busiest: int  # the link that is busy longest, NONE if nothing moves
 
 
-class Pricer:
-    """Takes rounds one after another; knows again those that it has priced."""
-
-    def __init__(self, topology, placement, chunk, gamma):
-        self.topology, self.placement, self.chunk, self.gamma = topology, placement, chunk, gamma
-        self.patterns, self.moves, self.order, self.recent = {}, {}, [], []
-        self.priced = 0
-
-    def take(self, items):
-        """One round, as the rule yields it."""
-        parts = []  # (is a send, peers, number of chunks, reduce)
-        for item in [items] if isinstance(items, Step) else items:
-            if isinstance(item, Step):
-                parts += [(True, item.to, item.count, False), (False, item.source, item.count, item.reduce)]
-            elif isinstance(item, Send):
-                parts.append((True, item.to, np.shape(item.chunks)[-1], False))
-            else:
-                parts.append((False, item.source, np.shape(item.chunks)[-1], item.reduce))
-        key = tuple((out, self._name(peers), count, reduce) for out, peers, count, reduce in parts)
-        if key not in self.patterns:
-            self.patterns[key] = [0, *self._evaluate(key, parts)]
-        pattern = self.patterns[key]
-        pattern[0] += 1
-        if self.order and self.order[-1][0] is pattern:
-            self.order[-1][1] += 1
-        else:
-            self.order.append([pattern, 1])
-
-    def _name(self, peers):
-        """The same name for equal arrays: most rules yield the very same array again, which costs nothing."""
-        for array, name in self.recent:
-            if array is peers:
-                return name
-        name = hashlib.blake2b(np.ascontiguousarray(peers).tobytes(), digest_size=16).digest()
-        self.recent = [(peers, name), *self.recent[:7]]  # held, so that no other array gets its identity
-        return name
-
-    def _evaluate(self, key, parts):
-        """(Phase of one round, Moves)."""
-        ranks = len(self.placement)
-        combined, adds = np.zeros(ranks), False
-        for out, peers, count, reduce in parts:
-            if not out and reduce:
-                there = np.broadcast_to(peers, ranks) != NONE
-                combined += there * count * self.chunk
-                adds |= bool(there.any())
-        sends = tuple(part for part in key if part[0])
-        if sends not in self.moves:
-            self.moves[sends] = self._move([part for part in parts if part[0]])
-        moves = self.moves[sends]
-        each = float((moves.ready + self.gamma * combined[moves.ranks]).max(initial=0))
-        return Phase(1, each, float(moves.sizes.sum()), moves.busiest, adds), moves
-
-    def _move(self, sends):
-        """What the messages of one round cost."""
-        ranks = len(self.placement)
-        everyone, ends = np.arange(ranks), [np.empty((2, 0), int)]
-        sizes = [np.empty(0)]
-        for _, peers, count, _ in sends:
-            peers = np.broadcast_to(peers, ranks)
-            there = peers != NONE
-            ends.append(np.stack([everyone[there], peers[there]]))
-            sizes.append(np.full(there.sum(), count * self.chunk))
-        (source, target), sizes = np.hstack(ends), np.concatenate(sizes)
-        self.priced += len(source)
-        routes = self.topology.routes(self.placement[source], self.placement[target])
-        grain = GRAIN if len(source) > MANY else 0
-        arrives, latency = finish(routes, sizes, self.topology.bandwidth, grain), self.topology.latency(routes)
-        taking_part, who = np.unique(np.stack([source, target]), return_inverse=True)
-        ready = np.zeros(len(taking_part))
-        for half in who.reshape(2, -1):
-            order = np.argsort(half, kind="stable")
-            last = np.maximum(0, -smallest(half[order], -arrives[order], len(taking_part)))
-            ready = np.maximum(ready, last + np.bincount(half, latency, len(taking_part)))
-        there = routes != NONE
-        links, place = np.unique(routes[there], return_inverse=True)
-        carried = np.bincount(place, np.broadcast_to(sizes[:, None], routes.shape)[there], len(links))
-        busy = carried / self.topology.bandwidth[links]
-        return Moves(source, sizes, taking_part, ready, links, carried,
-                     int(links[busy.argmax()]) if busy.any() else NONE)
-
-    def result(self):
-        """What Price wants after the topology."""
-        size = len(self.placement)
-        sent, messages = np.zeros(size), np.zeros(size, int)
-        carried = np.zeros(len(self.topology.bandwidth))
-        for times, _, moves in self.patterns.values():
-            sent += times * np.bincount(moves.source, moves.sizes, size)
-            messages += times * np.bincount(moves.source, minlength=size)
-            carried[moves.links] += times * moves.carried
-        phases = [pattern[1]._replace(rounds=rounds) for pattern, rounds in self.order]
-        return phases, sent, messages, carried, self.priced
+def _move(messages, topology, placement, chunk):
+    sizes = messages.chunks * chunk
+    routes = topology.routes(placement[messages.source], placement[messages.target])
+    arrives = finish(routes, sizes, topology.bandwidth, GRAIN if len(sizes) > MANY else 0)
+    latency = topology.latency(routes)
+    ranks, who = np.unique(np.stack(messages[:2]), return_inverse=True)
+    ready = np.zeros(len(ranks))
+    for half in who.reshape(2, -1):
+        order = np.argsort(half, kind="stable")
+        last = np.maximum(0, -smallest(half[order], -arrives[order], len(ranks)))
+        ready = np.maximum(ready, last + np.bincount(half, latency, len(ranks)))
+    there = routes != NONE
+    links, place = np.unique(routes[there], return_inverse=True)
+    carried = np.bincount(place, np.broadcast_to(sizes[:, None], routes.shape)[there], len(links))
+    busy = carried / topology.bandwidth[links]
+    return Moves(ranks, ready, links, carried, int(links[busy.argmax()]) if busy.any() else NONE)

@@ -5,7 +5,7 @@ import numpy as np
 from comm.algorithms import ALGORITHMS
 from comm.effort import TooMuch
 from comm.lost import lose, say_ranks
-from comm.placement import FITTED, ORDERS, fit, place, priced_in
+from comm.placement import FITTED, ORDERS, fit, place, priced_in, priced_in_each
 from comm.price import default_options, options_of
 from comm.units import say_bytes, say_number, say_rate, say_seconds, unit_of
 
@@ -51,10 +51,7 @@ def _formula(name, message, size, topology, segments):
 def _tried(name, message, size, topology, order, gamma, segments, report):
     """((name and options in words, Price)) of an algorithm: once, or in one piece and in the best number of pieces."""
     takes = "segments" in options_of(name)
-    def progress(done, rounds):
-        report(f"pricing {name}: round {done:,} of {rounds:,}")
-
-    report(f"pricing {name}")
+    progress = _progress(name, report)
     counts = ((segments,) if segments else (1, *SEGMENTS)) if takes else (None,)
     prices = []
     for count in counts:
@@ -71,6 +68,12 @@ def _tried(name, message, size, topology, order, gamma, segments, report):
                 raise
     one, *pieces = prices
     return [one] + ([min(pieces, key=lambda pair: pair[1].time)] if pieces else [])
+
+
+def _progress(name, report):
+    """What `price` calls now and then."""
+    report(f"pricing {name}")
+    return lambda done, rounds: report(f"pricing {name}: round {done:,} of {rounds:,}")
 
 
 def _said(options):
@@ -143,10 +146,7 @@ def _tiers(price, topology, unit):
 
 def _orders(name, message, size, topology, gamma, options, report):
     """The same ranks in other orders: before and after they are fitted to the cluster."""
-    prices = {}
-    for order in ORDERS:
-        report(f"pricing the {order} order of the ranks")
-        prices[order] = priced_in(order, name, message, size, topology, gamma, **options)
+    prices = priced_in_each(ORDERS, name, message, size, topology, gamma, _progress(name, report), **options)
     best = min(FITTED, key=lambda order: prices[order].time)
     rows = [("order of the ranks", "time", "")]
     rows += [(order, say_seconds(price.time), ("fitted: " if order == best else "") + ORDERS[order])
