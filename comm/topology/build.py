@@ -49,9 +49,9 @@ def _servers(given, drawing, nodes, gpus):
     if gpus == 1:
         return cards, cards, None, None
     inner = drawing.add(nodes, "server")
-    link = read_link(given["nvlink"])
-    up = drawing.join(cards, inner.repeat(gpus), "NVLink", link)
-    return cards, inner, up, drawing.join(inner.repeat(gpus), cards, "NVLink", link)
+    link, tier = read_link(given["nvlink"]), "NVLink" if given["nvlink"].startswith("nvlink") else "in the server"
+    up = drawing.join(cards, inner.repeat(gpus), tier, link)
+    return cards, inner, up, drawing.join(inner.repeat(gpus), cards, tier, link)
 
 
 def _direct(given, kind, nodes, gpus):

@@ -1,6 +1,8 @@
 """The line of text that describes a cluster, and what is said to mistakes."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from comm.topology import KEYS, KINDS, PRESETS, describe
 from comm.topology.describe import read
@@ -63,3 +65,21 @@ def test_every_preset_is_read_and_every_key_is_taken_by_some_kind():
         given = read(name)
         assert given.keys() <= KEYS.keys()
     assert set().union(*KINDS.values()) == KEYS.keys()
+
+
+VALUES = st.one_of(st.text(max_size=6), st.integers(-2, 40).map(str),
+                   st.sampled_from(["ndr", "none", "pcie5", "4x2", "2x2x2", "0", "1us", "50GB/s@1us", "1e400",
+                                    "nan", "²"]))
+PARTS = st.one_of(st.sampled_from([*PRESETS, *KINDS]), st.text(max_size=8),
+                  st.tuples(st.sampled_from([*KEYS]), VALUES).map("=".join))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PARTS, max_size=5).map(",".join), st.integers(1, 40))
+def test_any_text_is_a_cluster_or_a_mistake_that_is_explained(text, ranks):
+    try:
+        topology = describe(text, ranks)
+    except ValueError as error:
+        assert len(str(error)) > 20
+    else:
+        assert topology.routes([0], [topology.gpus - 1]).shape[0] == 1
