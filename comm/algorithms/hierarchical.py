@@ -6,68 +6,69 @@ https://proceedings.mlsys.org/paper_files/paper/2019/hash/0c8abcf158ed12d0dd9448
 
 import numpy as np
 
+from comm.algorithms.mirror import backwards
 from comm.schedule import NONE, Algorithm, Recv, Send, span
 
 
 def hierarchical_all_reduce(rank, size, nodes=None):
     """Reduce-scatter inside a node, ring all-reduce between nodes, all-gather inside.
 
-    nodes: the number of each rank's node (None: two, the first and the second half of the ranks). With K nodes the
-    smallest of which has L ranks, the message is cut into L lanes: the l-th rank of every node adds up lane l of
+    nodes: the number of each rank's node, in any order (None: two, the first and the second half of the ranks). With
+    K nodes, the smallest of L ranks, the message is cut into L lanes: the l-th rank of every node adds up lane l of
     its node (one round), the l-th ranks of all nodes add those up round a ring (2 (K-1) rounds), and tell their
-    nodes (one round). Between nodes M/L bytes leave a rank twice, however many ranks a node has.
+    nodes (one round). Between nodes 2 (K-1)/K M/L bytes leave a rank that has a lane: for long messages, where links
+    inside a node are the faster ones. Each chunk is completed by one rank: all end with the same bits.
     """
-    plan = _Plan(rank, size, nodes)
-    if plan.longest > 1:
-        yield plan.inside(adding=True)
-    for k in range(2 * (plan.count - 1)):
-        yield plan.between(k, adding=k < plan.count - 1)
-    if plan.longest > 1:
-        yield plan.inside(adding=False)
+    places = _Places(rank, size, nodes)
+    yield from _inside(rank, size, places)
+    for k in range(2 * (places.count - 1)):
+        yield _between(places, k, reduce=k < places.count - 1)
+    yield from backwards(_inside, rank, size, reduce=False, places=places)
 
 
-class _Plan:
-    """Who is where: `node` and `place` in it of this rank (or of all), `lanes`, `count` of nodes."""
+def _inside(rank, size, places):
+    """One round: everybody hands every lane to the rank of its node that adds it up."""
+    items, lanes = [], places.lanes
+    for far in range(1, places.longest):
+        after, before = (places.place + far) % places.length, (places.place - far) % places.length
+        there = far < places.length  # in smaller nodes nobody is that far away
+        items += [Send(np.where(there & (after < lanes), places.members[places.node, after], NONE),
+                       places.lane(after)),
+                  Recv(np.where(there & (places.place < lanes), places.members[places.node, before], NONE),
+                       places.lane(places.place), True)]
+    if items:
+        yield items
+
+
+def _between(places, k, reduce):
+    """Step k of the ring of nodes, in every lane."""
+    count, first, works = places.count, places.place * places.count, places.place < places.lanes
+    right, left = (np.where(works, places.members[(places.node + step) % count, places.place], NONE)
+                   for step in (1, -1))
+    return [Send(right, span(first + (places.node - k) % count, 1)),
+            Recv(left, span(first + (places.node - k - 1) % count, 1), reduce)]
+
+
+class _Places:
+    """Where rank (or all) is: `node`, of `length` ranks, and `place` in it; who is at each place: `members`.
+
+    count: nodes. lanes: ranks of the smallest one. longest: ranks of the largest one.
+    """
 
     def __init__(self, rank, size, nodes):
         node, lengths = _numbered(size, nodes)
         self.count, self.lanes, self.longest = len(lengths), int(min(lengths)), int(max(lengths))
         order = np.argsort(node, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(lengths)])
+        starts = np.cumsum(lengths) - lengths
         place = np.empty(size, int)
         place[order] = np.arange(size) - starts[node[order]]
         self.members = np.full((self.count, self.longest), NONE)
         self.members[node, place] = np.arange(size)
         self.node, self.place, self.length = node[rank], place[rank], lengths[node[rank]]
 
-    def inside(self, adding):
-        """Everybody gives every lane to the rank that adds it up, or gets it from there."""
-        items = []
-        for far in range(1, self.longest):
-            after, before = (self.place + far) % self.length, (self.place - far) % self.length
-            there = far < self.length
-            if adding:
-                items += [Send(self._rank(after, there & (after < self.lanes)), self._lane(after)),
-                          Recv(self._rank(before, there & (self.place < self.lanes)), self._lane(self.place), True)]
-            else:
-                items += [Send(self._rank(after, there & (self.place < self.lanes)), self._lane(self.place)),
-                          Recv(self._rank(before, there & (before < self.lanes)), self._lane(before), False)]
-        return items
-
-    def between(self, k, adding):
-        """Step k of the ring of nodes, in every lane."""
-        first, works = self.place * self.count, self.place < self.lanes
-        right, left = (np.where(works, self.members[(self.node + step) % self.count, self.place], NONE)
-                       for step in (1, -1))
-        return [Send(right, span(first + (self.node - k) % self.count, 1)),
-                Recv(left, span(first + (self.node - k - 1) % self.count, 1), adding)]
-
-    def _rank(self, place, there):
-        return np.where(there, self.members[self.node, place], NONE)
-
-    def _lane(self, lane):
+    def lane(self, number):
         """The chunks of a lane: one for each node."""
-        return span(lane * self.count, self.count)
+        return span(number * self.count, self.count)
 
 
 def _numbered(size, nodes):

@@ -11,8 +11,8 @@ from comm.schedule import NONE, Algorithm, Recv, Send, span
 def naive_all_reduce(rank, size):
     """Everyone copies everything to everyone, then adds: M N (N-1) bytes on the network, M (N-1) from each rank.
 
-    One round. Every rank begins with its own summand, so ranks add in different orders, and may differ in the last
-    bit: by no other algorithm they do.
+    One round. Every rank begins with its own summand, so ranks add in different orders and may end with different
+    last bits. No other all-reduce does that.
     """
     zero = span(0 * rank, 1)
     if size > 1:
@@ -23,7 +23,8 @@ def naive_all_reduce(rank, size):
 def star_all_reduce(rank, size):
     """A master, rank 0, gathers, adds and sends back: M (N-1) bytes in over its one link, and as many out.
 
-    Two rounds, and N-1 messages in each. Without the master nobody has anything.
+    Two rounds, and N-1 messages in each. If the master is lost, so is the sum: nobody else has more than
+    its own summand.
     """
     zero, master = span(0 * rank, 1), rank == 0
     others = range(1, size)
