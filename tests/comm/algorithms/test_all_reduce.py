@@ -1,5 +1,7 @@
 """All-reduce by every algorithm: promises on any number of ranks, the article's traffic, and the shapes of trees."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ import comm
 from comm.algorithms import ALGORITHMS
 from comm.algorithms.double_tree import _links
 from comm.algorithms.hierarchical import hierarchical_all_reduce
+from comm.execute import Plan
 from comm.schedule import NONE, Recv, Send, everyone, rounds
 from comm.simulate import before, play, prove
 
@@ -186,6 +189,22 @@ def test_floats_end_with_the_same_bits_on_all_ranks(size):
 
     totals = comm.run(size, program, nodes=[rank % 2 for rank in range(size)])
     assert all(mine == totals[0] for mine in totals)
+
+
+@pytest.mark.parametrize("name", ["chain_all_reduce", "double_tree_all_reduce"])
+@pytest.mark.parametrize("size", [1, 2, 6])
+@pytest.mark.parametrize("segments", [1, 2, 7])
+def test_segments_run_on_threads_even_where_some_are_empty(name, size, segments):
+    algorithm = ALGORITHMS[name]
+
+    def program(group):
+        x = np.arange(11) + group.rank
+        cuts = comm.bounds(11, algorithm.chunks(size, segments=segments))
+        Plan(group._endpoint, partial(algorithm.rule, segments=segments), x, cuts).run()
+        return x
+
+    for total in comm.run(size, program):
+        np.testing.assert_array_equal(total, np.arange(11) * size + size * (size - 1) // 2)
 
 
 def test_one_rank_of_very_many_need_not_think_of_all():
