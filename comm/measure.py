@@ -20,6 +20,7 @@ TAG = COLLECTIVE_TAG + (1 << 13)
 SIZES = (4, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)  # bytes
 TIMES = (40, 30, 20, 16, 10, 6, 3, 2)  # how often in a batch
 BATCHES = 5
+ENOUGH = 0.05  # seconds for one number: a disturbed machine gets fewer batches
 PATIENCE = 0.02  # seconds of one message: longer ones are not tried
 LEAST, MOST = 1e-9, 10.0  # seconds: what a cost may be
 
@@ -90,14 +91,17 @@ class _Lab:
         return max((self.time(many, TIMES[0]) - alpha) / (peers - 1), LEAST) if peers > 1 else alpha
 
     def time(self, calls, times):
-        """Seconds of one run of `calls`."""
-        best = MOST
+        """Seconds of one run of `calls`: of the best batch, on the slowest rank."""
+        best, spent = MOST, 0.0
         for _ in range(BATCHES):
             start = time.perf_counter()
             for _ in range(times):
                 for call in calls:
                     call()
-            best = min(best, (time.perf_counter() - start) / times)
+            seconds = time.perf_counter() - start
+            best, spent = min(best, seconds / times), spent + seconds
+            if self.worst(spent) > ENOUGH:
+                break
         return self.worst(best)
 
     def shared(self):

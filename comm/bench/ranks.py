@@ -5,6 +5,9 @@ import time
 
 import numpy as np
 
+PARTS = 8  # of a batch: after each the ranks agree whether to go on
+PATIENCE = 3  # times as long as a batch should take
+
 
 class Ranks:
     """endpoint: that of the group, over MPI."""
@@ -39,13 +42,22 @@ class Ranks:
         times = np.empty((batches, len(runs)))
         for batch in times:
             for i, (run, count) in enumerate(zip(runs, counts)):
-                self.barrier()
-                start = time.perf_counter()
-                for _ in range(count):
-                    run()
-                batch[i] = (time.perf_counter() - start) / count
+                batch[i] = self._batch(run, count, seconds)
         slowest = self.table(times.reshape(-1)).max(axis=0).reshape(times.shape)
         return list(zip(np.median(slowest, axis=0).tolist(), slowest.min(axis=0).tolist()))
+
+    def _batch(self, run, count, seconds):
+        """Seconds of one run of about `count`: fewer if they take far longer than `seconds`, as when a core is lost."""
+        spent = done = 0
+        part = -(-count // PARTS)
+        self.barrier()
+        while done < count and self.worst(spent) < PATIENCE * seconds:
+            start = time.perf_counter()
+            for _ in range(part):
+                run()
+            spent += time.perf_counter() - start
+            done += part
+        return spent / done
 
     def _count(self, run, seconds):
         """How often `run` fits into `seconds`, the same on all ranks."""
