@@ -123,7 +123,7 @@ class Binder:
             (sends if sending else receives).append((view, item[0]))
             for place, piece in _pieces(places, view):
                 if not sending and item.reduce:
-                    after.append(self._combine(place, piece))
+                    after.append(self._combine(place, piece, item.source))
                 elif not direct:
                     (before if sending else after).append(
                         partial(copy, piece, memory.view(place)) if sending else
@@ -136,12 +136,17 @@ class Binder:
                     [(peer, endpoint.pieces(view), view.nbytes) for view, peer in sends],
                     joins=turn.place > 0 and self._device is host)
 
-    def _combine(self, place, came):
-        """The call that adds `came` to what is at a place."""
+    def _combine(self, place, came, source):
+        """The call that adds what came from rank `source` to what is at a place.
+
+        The lower rank's operand comes first: of NaNs, and of 0.0 and -0.0, NumPy's result depends on the order, and
+        two ranks that swap and add must end with the same bits.
+        """
         mine, target = self._memory.view(place), self._memory.target(place)
-        if self._device is host:
-            return partial(COMBINE[self._op], mine, came, out=target)
-        return partial(self._device.add_into, target, came)
+        if self._device is not host:
+            return partial(self._device.add_into, target, came)
+        operands = (came, mine) if source < self._endpoint.rank else (mine, came)
+        return partial(COMBINE[self._op], *operands, out=target)
 
     def _meet(self, number, items):
         """A round where some peers are of this node: they meet, then each reads what the others show it."""
@@ -170,9 +175,9 @@ class Binder:
         for mine, their in zip(*lanes, strict=True):
             for place, other in _common(mine, their):
                 came = self._window.view(item.source, other)
-                call = self._combine(place, came) if item.reduce else partial(np.copyto, self._memory.target(place),
-                                                                              came)
-                yield max(place.array, 0), place.start, call
+                take = partial(np.copyto, self._memory.target(place), came)
+                yield max(place.array, 0), place.start, (
+                    self._combine(place, came, item.source) if item.reduce else take)
 
     def _last(self, promised):
         """Complete what is promised; on shared memory, stay until nobody reads mine any more."""

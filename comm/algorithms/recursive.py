@@ -16,9 +16,7 @@ def recursive_doubling_all_reduce(rank, size):
 
     When N is no power of two, each of the last ranks first hands its summand to a rank of the power of two
     below, and is told the result at the end: two rounds more. Bytes per rank: M log2 N, the ring's are 2 M.
-    Both partners add the same two numbers, and x + y has the bits of y + x: all ranks end with the same bits. Not
-    so max(0., -0.), and which of two NaNs survives: there the order of the operands decides, which partners see
-    differently.
+    Both partners add the same two numbers, the lower rank's first: all ranks end with the same bits.
     """
     power, inside, to, source = _folded(rank, size)
     zero = 0 * rank

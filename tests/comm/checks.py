@@ -163,6 +163,16 @@ def check_every_rank_ends_with_the_same_bits(group):
             assert (bits == bits[0]).all()
 
 
+def check_zeros_of_both_signs_and_nans_have_the_same_bits_on_every_rank(group):
+    """NumPy's maximum(0.0, -0.0), and which of two NaNs survives, depend on the order of the operands."""
+    payload = np.array([0x7FC00000 + group.rank], "u4").view("f4")[0]
+    x = np.array([0.0 if group.rank % 2 else -0.0, -0.0 if group.rank == 0 else 0.0, payload], "f4")
+    for algorithm in (name for name in ALL_REDUCES if name != "naive_all_reduce"):
+        for op in ("max", "min", "sum"):
+            bits = group.all_gather(group.all_reduce(x, op, algorithm=algorithm)[None].view("u4"))
+            assert (bits == bits[0]).all(), (algorithm, op)
+
+
 def check_float16_is_added_in_float32_and_rounded_once_a_hop(group):
     """1 + 2^-11 is not a float16; the ring's sum is rounded after each addition, and only then."""
     parts = [np.float16(1), np.float16(2.0 ** -11), np.float16(3.14), np.float16(100)] * 2
