@@ -50,14 +50,17 @@ class Checker:
         vigil = Vigil(self._desk, lambda: str(mine), lambda: [rank for rank in ranks if rank not in said], CALL)
         self._desk.read()
         while len(said) < len(ranks):
+            if self._progress is not None:
+                self._progress()
+            waited = vigil.look()
+            if len(said) == len(ranks):  # it has read that; there is nothing to wait for
+                break
             try:
-                self._endpoint.rest([expected], vigil.look())
+                self._endpoint.rest([expected], waited)
             except Stopped:  # another rank has failed: if of what can be read here too, of the same
                 self._desk.read()
                 if len(said) < len(ranks):
                     raise
-            if self._progress is not None:
-                self._progress()
             self._desk.read()
         vigil.end()
         self._desk.pass_by(mine)

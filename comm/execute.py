@@ -42,6 +42,11 @@ class Plan:
         self.tally = Tally(flat.nbytes, self.sent, self.peers)
         self._calls = [call for moves in _together(self._moves) for call in _calls(endpoint, moves)]
 
+    def announce(self, call):
+        """Have `call` made before every run."""
+        self._moves.insert(0, Move([call], [], list, [], []))
+        self._calls.insert(0, call)
+
     def run(self):
         for call in self._calls:
             call()

@@ -1,5 +1,7 @@
 """Plans on a caller's own buffers, and the shared memory that suits them."""
 
+from functools import partial
+
 import numpy as np
 
 from comm import buffers
@@ -27,6 +29,8 @@ class Planned(Base):
         plan = self._plans.new(operation, choice, **self._memory(operation, arrays, root, buffer), op=op,
                                device=device_of(buffer), root=root, kept=True, block=block if choice.window else None)
         plan.buffer, plan.result = buffer, self._result(operation, buffer, out, root)
+        if self._checker is not None:
+            plan.announce(partial(self._begin, f"planned {operation}", buffer, f"{op}, root {root}"))
         return plan
 
     def _check_buffers(self, operation, buffer, out):

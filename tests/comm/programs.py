@@ -180,6 +180,12 @@ def one_in_flight_differs(group):
         group.all_gather_async(np.ones(3)).wait()
 
 
+def plans_in_another_order(group):
+    plans = [group.plan(operation, group.empty(6)) for operation in ("all_reduce", "all_gather")]
+    for plan in plans[::-1] if group.rank == 1 else plans:
+        plan.run()
+
+
 def one_batch_more(group):
     """CASES 99: a step for each sample, of which rank 0 has one more."""
     edges = comm.bounds(3 * group.size + 1, group.size)

@@ -39,6 +39,13 @@ def test_case_98_ranks_that_call_different_operations_are_named(program, transpo
     assert f"{others}: all_gather(any number of float64, axis 0, rows of 1) at" in said
 
 
+@both_transports
+def test_case_98_ranks_that_run_different_plans_are_named(transport, monkeypatch):
+    said = what_is_said("plans_in_another_order", 3, transport, monkeypatch)
+    assert "ranks 0, 2: planned all_reduce(6 float32, sum, root 0) at" in said
+    assert "rank 1: planned all_gather(6 float32, sum, root 0) at" in said
+
+
 @pytest.mark.parametrize("size, transport", [
     (2, "threads"), (3, "threads"), (7, "threads"), pytest.param(5, "mpi", marks=pytest.mark.mpi)])
 def test_case_99_one_batch_more_on_one_rank_is_named(size, transport, monkeypatch):
