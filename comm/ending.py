@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 
-from comm.desk import desk_of, patience
+from comm.desk import desk_of
 
 _jobs = []  # (process id, job) of this process, which is a rank; a child that was forked off it has another id
 _status = []  # what this process exits with, once the interpreter has asked an exception that nobody caught
@@ -30,7 +30,7 @@ def watch(job):
     """End all ranks of `job` when this one fails or leaves. Call it once.
 
     job: rank, size, mail (comm.desk), abort(status), which ends all ranks, and strays(), a text for every
-    message that has come and was not taken.
+    message that has come and was not taken. Raises ValueError if MINIGPT_COMM_TIMEOUT is no number above 0.
     """
     _jobs.append((os.getpid(), job))
     sys.excepthook = _tell
@@ -38,6 +38,7 @@ def watch(job):
     sys.exit = _exit
     _learn_statuses()
     atexit.register(_at_exit)  # runs before MPI_Finalize, which mpi4py calls
+    desk_of(job.mail)
 
 
 def abort(status=1):
@@ -77,7 +78,6 @@ def _learn_statuses():
     The interpreter hands the status to nobody: it calls no excepthook for SystemExit, and atexit does not see
     it. What it does is to ask the exception for its `code`.
     """
-    names, = gc.get_referents(SystemExit.__dict__)
     original = SystemExit.code
 
     def code(self):
@@ -86,7 +86,8 @@ def _learn_statuses():
             _status[:] = [status]
         return status
 
-    names["code"] = property(code, original.__set__, doc=original.__doc__)
+    for names in gc.get_referents(SystemExit.__dict__):  # one dictionary, in CPython
+        names["code"] = property(code, original.__set__, doc=original.__doc__)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
 
 
@@ -113,7 +114,7 @@ def _part(job):
         claims = desk.claims(waited) + job.strays()
         if claims:
             raise RuntimeError("\n  ".join([f"the program of rank {job.rank} has ended, but:", *claims]))
-        if waited > patience() and not told:
+        if waited > desk.patience and not told:
             others = sorted({*range(job.size)} - {job.rank, *desk.ended})
             sys.stderr.write(f"rank {job.rank} of {job.size} has ended its program {waited:.0f} s ago and waits "
                              f"for the others to end: {', '.join(map(str, others))}\n")

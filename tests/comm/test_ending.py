@@ -127,6 +127,14 @@ def test_a_timeout_that_is_no_number_of_seconds_is_refused(text, monkeypatch):
     assert comm.run(2, lambda group: group.all_reduce(1), checked=False) == [2, 2]
 
 
+@pytest.mark.mpi
+def test_under_mpirun_a_wrong_timeout_is_refused_at_once():
+    status, output = end_of("leaves_well", 2, MINIGPT_COMM_CHECK="0", MINIGPT_COMM_TIMEOUT="soon")
+    assert status == 1
+    assert "MINIGPT_COMM_TIMEOUT='soon': expected a number of seconds above 0" in output
+    assert "began" not in output
+
+
 def test_a_timeout_may_be_any_number_of_seconds(monkeypatch):
     monkeypatch.delenv("MINIGPT_COMM_TIMEOUT", raising=False)
     assert patience() == 60
