@@ -4,6 +4,10 @@ A `Chooser` holds what one group costs (comm/predict.py). Nothing that only one 
 that processes choose, they get what rank 0 finds in its cache for this set of hosts ($MINIGPT_CACHE/comm, or the
 user's own cache folder), or measure it together in a fraction of a second and keep it (comm/costs.py). Ranks that
 are threads, and checked runs (comm/check.py), use fixed numbers: they are to be alike, not fast.
+
+Another algorithm adds in another order, so sums of floats may differ in their last bits when the costs do: name the
+algorithm where runs on different days or machines must agree to the bit. `python -m comm why` prints the reckoning,
+and measures anew with --measure.
 """
 
 from typing import NamedTuple

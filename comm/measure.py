@@ -68,8 +68,9 @@ class _Lab:
         for nbytes, times in zip(SIZES, TIMES):
             mine, other = self.mine[:nbytes // 4], self.other[:nbytes // 4]
             there, on = self.calls([(mine, right)], [(other, left)]), self.calls([(other, right)], [(mine, left)])
+            add = partial(np.add, mine, other, out=mine)
             moved.append(self.time([*there, *on], times) / 2)
-            added.append(max(self.time([*there, partial(np.add, mine, other, out=mine)], times) - moved[-1], LEAST))
+            added.append(max(self.time([*there, add], times) - moved[-1], self.time([add], times)))
             if moved[-1] > PATIENCE and len(moved) > 1:
                 break
         return rising(SIZES, moved), rising(SIZES, added)
@@ -88,7 +89,7 @@ class _Lab:
         peers = min(3, self.size - 1)
         many = self.calls([(self.mine[:1], (self.rank + k) % self.size) for k in range(1, peers + 1)],
                           [(self.other[k:k + 1], (self.rank - k) % self.size) for k in range(1, peers + 1)])
-        return max((self.time(many, TIMES[0]) - alpha) / (peers - 1), LEAST) if peers > 1 else alpha
+        return max((self.time(many, TIMES[0]) - alpha) / (peers - 1), alpha / 10) if peers > 1 else alpha
 
     def time(self, calls, times):
         """Seconds of one run of `calls`: of the best batch, on the slowest rank."""
@@ -130,9 +131,9 @@ class _Lab:
             n = nbytes // 4
             add = partial(np.add, mine[half, :n], theirs[half, :n], out=mine[half, :n])
             read = partial(np.copyto, mine[1 - half, :n], theirs[1 - half, :n])
-            both = max(self.time([meet, add, meet, read], times) - 2 * seconds, 2 * LEAST)
-            share = 1 / (1 + self.time([read], times) / self.time([add], times))
-            adds.append(share * both)
+            alone = self.time([add], times), self.time([read], times)  # warm, and nobody else at work: the least
+            both = max(self.time([meet, add, meet, read], times) - 2 * seconds, sum(alone))
+            adds.append(both * alone[0] / sum(alone))
             reads.append(both - adds[-1])
         return seconds, rising(SIZES, reads), rising(SIZES, adds)
 

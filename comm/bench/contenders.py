@@ -49,11 +49,11 @@ class Field:
     """The contenders for one collective and size.
 
     data: a Data. asked: names of algorithms, with or without the collective's; None: all but those that are
-    predicted to be slow.
+    predicted to be slow, whose names are `slow` then; "all": really all.
     """
 
     def __init__(self, group, data, arena, asked=None):
-        self.group, self.data, self.arena, self.asked = group, data, arena, asked
+        self.group, self.data, self.arena, self.asked, self.slow = group, data, arena, asked, []
         self.kind, self.nbytes, self.chooser = data.collective, 4 * data.count, group._chooser
         self.private, self.out = (row[:data.count] for row in arena.private)
 
@@ -67,12 +67,16 @@ class Field:
     def names(self):
         """The algorithms to be measured."""
         known = [name for name, entry in ALGORITHMS.items() if entry.collective == self.kind]
+        if self.asked == "all":
+            return known
         if self.asked:
             return [name for name in known if {name, name.removesuffix(f"_{self.kind}")} & set(self.asked)]
-        fit = candidates(self.kind, self.group.size, self.group.nodes)
-        rows = {name: best_row(name, self.group.size, self.nbytes, self.chooser.model) for name in fit}
+        size, nodes = self.group.size, self.group.nodes
+        rows = {name: best_row(name, size, self.nbytes, self.chooser.model, nodes=nodes) for name in known}
         best = min(row.seconds for row in rows.values())
-        return [name for name in fit if rows[name].seconds <= SLOW * best]
+        self.slow = [name for name in known if rows[name].seconds > SLOW * best]
+        fit = candidates(self.kind, size, nodes)
+        return [name for name in fit if name not in self.slow]
 
     def native(self):
         """MPI's own, on aligned private memory."""

@@ -38,19 +38,21 @@ class Result(NamedTuple):
 def sweep(group, collectives, sizes, asked=None, effort=QUICK, gloo=None, say=print):
     """Yields a Result for each contender; every rank of the group must call it, over MPI.
 
-    sizes: bytes M; those that cannot be cut evenly are made so. asked: names of algorithms. gloo: None, or a
-    Gloo that takes part. say(text): what is being done. All ranks yield the same.
+    sizes: bytes M; those that cannot be cut evenly are made so. asked: names of algorithms, see Field. gloo:
+    None, or a Gloo that takes part. say(text): what is being done. All ranks yield the same.
     """
     ranks = Ranks(group._endpoint)
     arena = Arena(group, max([*sizes, 4 * group.size]))
     for kind in collectives:
         for nbytes in [0] if kind == "barrier" else _even(sizes, kind, group.size):
             data = Data(kind, group.rank, group.size, nbytes // 4)
-            field = Field(group, data, arena, asked).contenders()
+            field = Field(group, data, arena, asked)
+            racers = field.contenders()
             other = gloo and gloo.contender(data, arena)
-            field += [other] if other else []
-            say(f"{kind}, {nbytes:,} bytes: {', '.join(one.name for one in field)}")
-            yield from _race(ranks, data, field, effort)
+            racers += [other] if other else []
+            slow = f"; left out as slow: {', '.join(field.slow)}" if field.slow else ""
+            say(f"{kind}, {nbytes:,} bytes: {len(racers)} contenders{slow}")
+            yield from _race(ranks, data, racers, effort)
 
 
 def _even(sizes, kind, size):

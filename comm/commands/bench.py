@@ -35,8 +35,8 @@ def add(commands):
                         help=f"{', '.join(COLLECTIVES)} (default: all)")
     parser.add_argument("--sizes", type=sizes, metavar="M", help="bytes, as in 4,1KiB or 4-256MiB (in steps of four)")
     parser.add_argument("--algorithms", type=algorithms, metavar="NAMES",
-                        help="only these, as in ring,recursive_doubling (default: all that may be fast)")
-    parser.add_argument("--full", action="store_true", help="more sizes, longer: minutes")
+                        help="only these, as in ring,recursive_doubling (default: all that are not slow by prediction)")
+    parser.add_argument("--full", action="store_true", help="every algorithm, more sizes, longer: minutes")
     parser.add_argument("--without-gloo", action="store_true", help="do not start torch.distributed beside")
     parser.add_argument("--csv", metavar="FILE", help="write the table here too")
     parser.add_argument("--plot", metavar="FILE", help="draw time by size (needs matplotlib)")
@@ -95,8 +95,8 @@ def run(chosen):
     gloo = None if chosen.without_gloo else Gloo(group)
     if gloo is not None and gloo.reason:
         say(f"without gloo: {gloo.reason}")
-    effort = FULL if chosen.full else QUICK
-    for result in sweep(group, chosen.collectives or COLLECTIVES, asked, chosen.algorithms, effort, gloo, say):
+    names, effort = chosen.algorithms or ("all" if chosen.full else None), FULL if chosen.full else QUICK
+    for result in sweep(group, chosen.collectives or COLLECTIVES, asked, names, effort, gloo, say):
         if first:
             _show(result, results, group)
         results.append(result)
