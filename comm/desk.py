@@ -210,7 +210,8 @@ class Vigil:
         linger = 0 if self._kind == CALL else LINGER
         gone = [rank for rank in whom if rank in desk.ended and now - max(self._start, desk.ended[rank]) >= linger]
         if gone:
-            raise Mismatch(self._report(f"rank {desk.rank} waits for {names(gone)}, which makes no more calls:", whom))
+            title = f"rank {desk.rank} waits for {names(gone)}, which make{'s' * (len(gone) == 1)} no more calls:"
+            raise Mismatch(self._report(title, whom))
 
     def _look_for_other_calls(self, whom):
         """A rank that has announced what this one has not come to, and waits there, will not come here."""

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from comm.device import host
+from comm.mail import ThreadMail
 
 MOMENT = 0.1  # seconds that a rank under checks waits before it looks around
 
@@ -193,19 +194,6 @@ def _transfer(send, receive):
     send.done = receive.done = True
 
 
-class Mail:
-    """Short notes between all ranks: sent without waiting, in order. desk: who reads them (comm/desk.py)."""
-
-    def __init__(self, board, rank):
-        self._board, self.rank, self.size, self.desk = board, rank, board.size, None
-
-    def put(self, ranks, note):
-        self._board.note(self.rank, ranks, note)
-
-    def take(self):
-        return self._board.notes(self.rank)
-
-
 class Threads:
     """One rank's end of a Board, for one group of ranks. `ranks` are the group's ranks in the world."""
 
@@ -215,7 +203,7 @@ class Threads:
         self._board, self.context, self._splits, self._shares = board, context, 0, 0
         self.ranks, self.rank, self.size = tuple(ranks), rank, len(ranks)
         self.nodes = (0,) * self.size if nodes is None else tuple(nodes)
-        self.mail = mail or Mail(board, self.ranks[self.rank])
+        self.mail = mail or ThreadMail(board, self.ranks[self.rank])
         self.operation = "send or receive"
 
     def pieces(self, view):

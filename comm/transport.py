@@ -1,8 +1,9 @@
 """MPI as a transport: the only file that imports mpi4py. (Ranks as threads: comm/threads.py.)
 
-A transport gives each rank of a group an *endpoint*: rank, size, ranks, nodes, operation (for reports),
-takes_devices, and exchange, post, wait, test, pieces, share, split. Bytes travel, so every dtype does, and a
-message over MPI's limit of 2^31 - 1 is cut into pieces that both sides cut alike.
+A transport gives each rank of a group an *endpoint*: rank, size, ranks, nodes, operation (for reports), context
+(the same on its ranks, and no other group's), mail (comm/mail.py), takes_devices, and exchange, post, wait, test,
+test_lengths, rest, pieces, share, split. Bytes travel, so every dtype does, and a message over MPI's limit of
+2^31 - 1 is cut into pieces that both sides cut alike.
 An exception on one rank ends all of them: see comm/ending.py.
 """
 
@@ -10,12 +11,12 @@ import ctypes
 import os
 import time
 import weakref
-from collections import deque
 from functools import partial
 
 import numpy as np
 
 from comm import ending
+from comm.mail import ProcessMail
 
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
 """Environment variables that tell a process that an MPI launcher started it."""
@@ -189,28 +190,6 @@ class _Requests(list):
     """Requests, of which the first are receives; `expected`: (bytes, source, tag) of these."""
 
 
-class _Mail:
-    """Short notes between all ranks: sent without waiting, in order. desk: who reads them (comm/desk.py)."""
-
-    def __init__(self, comm):
-        self._comm, self._under_way, self.desk = comm, deque(), None
-        self.rank, self.size = comm.Get_rank(), comm.Get_size()
-
-    def put(self, ranks, note):
-        while self._under_way and self._under_way[0].Test():
-            self._under_way.popleft()
-        self._under_way.extend(self._comm.Isend([note, MPI.BYTE], rank) for rank in ranks)
-
-    def take(self):
-        """[(rank, note)] of all that have come since."""
-        notes, status = [], MPI.Status()
-        while (message := self._comm.Improbe(status=status)) is not None:
-            note = bytearray(status.Get_count(MPI.BYTE))
-            message.Recv([note, MPI.BYTE])
-            notes.append((status.Get_source(), bytes(note)))
-        return notes
-
-
 class _Job:
     """What comm/ending.py asks of the processes that mpirun has started."""
 
@@ -267,7 +246,7 @@ def world():
         raise RuntimeError(f"the launcher started {promised} ranks, but this process's MPI sees "
                            f"{comm.Get_size()}: mpirun and mpi4py use different MPI libraries; use the "
                            "mpirun of this environment")
-    mail = _Mail(comm.Dup())
+    mail = ProcessMail(MPI, comm.Dup())
     ending.watch(_Job(mail))
     aware = comm.allreduce(int(cuda_aware()), op=MPI.MIN)  # one rank that cannot is enough to stage on all
     return MPIRanks(comm.Dup(), range(comm.Get_size()), _nodes(comm), bool(aware), mail)
