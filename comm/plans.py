@@ -17,16 +17,16 @@ class Plans:
     """Makes plans that count in `ledger`.
 
     operation: whose call it is ("all_reduce"). choice: a name of the registry, its options and whether ranks
-    of a node meet in shared memory (comm.choose.Choice). Every rank of the group makes the same plans in the
-    same order.
+    of a node meet in shared memory (comm.choose.Choice). all_agree: see comm.shared.Windows. Every rank of the
+    group makes the same plans in the same order.
     """
 
-    def __init__(self, endpoint, ledger, limit=64):
+    def __init__(self, endpoint, ledger, all_agree=list, limit=64):
         self._endpoint, self._ledger, self._limit = endpoint, ledger, limit
         self._kept = OrderedDict()
         self._scratch = host.empty(0, "u1")
         self._in_flight = 0
-        self.windows = Windows(endpoint)
+        self.windows = Windows(endpoint, all_agree)
 
     def new(self, operation, choice, flat, cuts=None, *, root=0, flying=False, block=None, **how):
         """A plan. cuts: None for even chunks. flying: it gets messages of its own. The rest: see Plan.
@@ -70,13 +70,13 @@ class Plans:
         return self._scratch[:nbytes].view(dtype)
 
     def _window(self, name, options, block, flat, how):
-        """Where ranks of a node meet, or None if the rounds would overwrite what is still read."""
+        """Where ranks of a node meet; None if the rounds would overwrite what is still read, or memory is short."""
         size, staged = self._endpoint.size, block is None
         if not _fits(name, size, options, staged, len(set(self._endpoint.nodes)) > 1):
             return None
         arrays = [array for array in (flat, how.get("out")) if array is not None]
         block = self.windows.staging(offsets(arrays)[-1]) if staged else block
-        return Window(self._endpoint, _of_all(name, size, options), block, arrays, staged)
+        return block and Window(self._endpoint, _of_all(name, size, options), block, arrays, staged)
 
     def __len__(self):
         return len(self._kept)

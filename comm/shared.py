@@ -7,14 +7,17 @@ stands for all messages of the round, so a round must not change what it shows: 
 
 import weakref
 from itertools import accumulate
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from comm import buffers
-from comm.device import ALIGNMENT
+from comm.device import ALIGNMENT, host
 from comm.memory import SOURCE
 from comm.schedule import NONE, Recv, Send
+
+SPARE = 64 << 10  # bytes of shared memory that a block may need beside what a rank gets
+MARGIN = 1.1  # Open MPI leaves a twentieth free
 
 
 class Block:
@@ -42,28 +45,39 @@ class Block:
 
 
 class Windows:
-    """The shared memory of one group: what its users asked for, and a block to stage in."""
+    """The shared memory of one group: what its users asked for, and a block to stage in.
 
-    def __init__(self, endpoint):
-        self._endpoint = endpoint
+    all_agree(flags): which of these hold on all ranks.
+    """
+
+    def __init__(self, endpoint, all_agree):
+        self._endpoint, self._all_agree = endpoint, all_agree
         self._blocks = []  # (block, weak reference to what the user holds)
-        self._staging = None
+        self._staging, self._too_much = None, inf
         self.version = 0  # of the block to stage in
 
-    def empty(self, shape, dtype, all_agree):
+    def empty(self, shape, dtype):
         """A new array in shared memory; what no rank uses any more is given back first.
 
-        all_agree(flags): which of these hold on all ranks.
+        Where a node has too little of it the array is in every rank's own memory.
         """
         if self._blocks:
-            unused = all_agree(np.array([user() is None for _, user in self._blocks]))
+            unused = self._all_agree([user() is None for _, user in self._blocks])
             for block in (block for (block, _), gone in zip(self._blocks, unused) if gone):
                 block.free()
             self._blocks = [entry for entry, gone in zip(self._blocks, unused) if not gone]
-        block = Block(self._endpoint, max(1, prod(shape) * dtype.itemsize))
+        nbytes = max(1, prod(shape) * dtype.itemsize)
+        if not self._has_room(nbytes):
+            return host.like(shape, dtype)
+        block = Block(self._endpoint, nbytes)
         array, user = block.hand_out(shape, dtype)
         self._blocks.append((block, user))
         return array
+
+    def _has_room(self, nbytes):
+        """Do all nodes have so much shared memory left, for each of their ranks?"""
+        ranks = self._endpoint.nodes.count(self._endpoint.nodes[self._endpoint.rank])
+        return bool(self._all_agree([MARGIN * ranks * (nbytes + SPARE) <= self._endpoint.shareable()])[0])
 
     def where(self, arrays):
         """(block, offset of each array in it) as numbers that ranks can compare; (-1, ...) if not in one block."""
@@ -77,10 +91,17 @@ class Windows:
         return self._blocks[number][0]
 
     def staging(self, nbytes):
-        """A block of at least this size that belongs to the group. One that was too small is not used again."""
+        """A block of at least this size that belongs to the group, or None if there is too little shared memory.
+
+        A block that was too small is not used again.
+        """
         if self._staging is None or self._staging.nbytes < nbytes:
+            wanted = 1 << max(20, (nbytes - 1).bit_length())
+            if wanted >= self._too_much or not self._has_room(wanted):
+                self._too_much = min(wanted, self._too_much)
+                return None
             self.version += 1
-            self._staging = Block(self._endpoint, 1 << max(20, (nbytes - 1).bit_length()))
+            self._staging = Block(self._endpoint, wanted)
         return self._staging
 
 

@@ -6,6 +6,7 @@ on timing.
 """
 
 import contextlib
+import math
 import threading
 from collections import defaultdict, deque
 from dataclasses import dataclass
@@ -237,6 +238,10 @@ class Threads:
 
     def _exchange(self, sends, receives, tag):
         self.wait(self.post(sends, receives, tag))
+
+    def shareable(self):
+        """Bytes that ranks can share: memory is all of it."""
+        return math.inf
 
     def share(self, nbytes):
         """Memory of the ranks of this node that all of them can read. Every rank of the group must call it.

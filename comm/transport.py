@@ -8,6 +8,7 @@ An exception on one rank ends all of them: see comm/ending.py.
 """
 
 import ctypes
+import math
 import os
 import time
 import weakref
@@ -165,6 +166,14 @@ class MPIRanks:
             return None
         return MPIRanks(comm, [self.ranks[m] for m in members], tuple(self.nodes[m] for m in members),
                         self.takes_devices, self.mail, (*self.context, self._splits, color))
+
+    def shareable(self):
+        """Bytes of shared memory that this node has left, where MPI takes it from a file system that tells."""
+        try:
+            left = os.statvfs("/dev/shm")
+        except OSError:
+            return math.inf
+        return left.f_bavail * left.f_frsize
 
     def share(self, nbytes):
         """Shared memory of the ranks of this node: see comm.shared.Block. Every rank of the group must call it.

@@ -82,11 +82,11 @@ class Planned(Base):
     def _empty(self, shape, dtype):
         shape = tuple(np.atleast_1d(np.asarray(shape, int)).tolist()) if not isinstance(shape, tuple) else shape
         self._begin("empty", np.empty(0, dtype), f"shape {shape}")
-        return self._plans.windows.empty(shape, dtype, self._all_agree)
+        return self._plans.windows.empty(shape, dtype)
 
     def _all_agree(self, flags):
         """Which of these hold on all ranks."""
-        table = self._run(self._all_gather_of("empty", flags.astype(np.int64)))
+        table = self._run(self._all_gather_of("empty", np.array(flags, np.int64)))
         return table.reshape(self.size, -1).all(axis=0)
 
     def _common_block(self, arrays):
