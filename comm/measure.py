@@ -1,9 +1,9 @@
 """What messages, shared memory and additions cost between the ranks of one group, measured by all of them together.
 
-Every rank takes part in every measurement, as in a collective, so that cores, links and memory are shared as
-they will be. A time is the smallest of a few batches (others may be using the machine), then the largest over
-the ranks: `worst` makes it the same number everywhere. It takes about a tenth of a second on one host. On a slow
-network long messages are left out, and the line goes on as it began.
+Every rank takes part in every trial, as in a collective, so that cores, links and memory are shared as they will be.
+Others may be using the machine, so all trials are run in several passes and the smallest time of each counts; of the
+ranks the slowest, so that all have the same numbers. It takes some tenths of a second on one host. On a slow network
+long messages are left out, and the line goes on as it began.
 """
 
 import time
@@ -18,78 +18,102 @@ from comm.predict import DEFAULT, Curve, Model
 
 TAG = COLLECTIVE_TAG + (1 << 13)
 SIZES = (4, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)  # bytes
-TIMES = (40, 30, 20, 16, 10, 6, 3, 2)  # how often in a batch
-BATCHES = 5
-ENOUGH = 0.05  # seconds for one number: a disturbed machine gets fewer batches
-PATIENCE = 0.02  # seconds of one message: longer ones are not tried
+TIMES = dict(zip(SIZES, (30, 20, 15, 12, 8, 5, 2, 1)))  # how often in a batch
+PASSES, BATCHES = 3, 2
+ENOUGH = 0.02  # seconds for one trial in one pass: a disturbed machine gets fewer batches
+PATIENCE = 0.02  # seconds of one run: longer messages are not tried
 LEAST, MOST = 1e-9, 10.0  # seconds: what a cost may be
 
 
 def measure(endpoint):
     """The Model of the ranks of this endpoint, the same on all of them. Every rank must call it."""
-    return _Lab(endpoint).model()
+    lab = _Lab(endpoint)
+    lab.messages()
+    if len(set(endpoint.nodes)) == endpoint.size:
+        lab.run()
+        return lab.model(False)
+    pieces, meet, _, free = endpoint.share(2 * SIZES[-1])
+    lab.shared(pieces, meet)
+    lab.run()
+    lab.trials.clear()
+    pieces.clear()  # no view may be left when the memory goes
+    free()
+    return lab.model(True)
 
 
 class _Lab:
+    """trials: {(what, bytes): calls}, in the order in which they are run; best: their seconds."""
+
     def __init__(self, endpoint):
         self.endpoint = endpoint
         self.rank, self.size = endpoint.rank, endpoint.size
-        self.kept = []
+        self.trials, self.best = {}, {}
         self.mine, self.other = (host.empty(SIZES[-1] // 4, np.float32) for _ in range(2))
         self.mine.fill(0)
         self.other.fill(0)
         self.most = host.empty(1, np.float64)
         self.agree = Plan(endpoint, recursive_doubling_all_reduce, self.most, [0, 1], "max", tag=TAG, kept=True)
 
-    def worst(self, seconds):
-        """The largest of all ranks."""
-        self.most[0] = seconds
-        self.agree.run()
-        return float(self.most[0])
-
-    def model(self):
-        exchange, combine = self.round_the_ring()
-        send = rising(SIZES, [self.time(self.there_and_back(n // 4), times) / 2
-                              for n, times in zip(exchange.sizes, TIMES)])
-        return sane(Model(exchange, send, self.post(exchange.seconds[0]), combine, *self.shared(), "measured"))
-
     def calls(self, sends, receives):
+        """One call that sends and receives these; it keeps their requests alive."""
         calls = self.endpoint.exchange(sends, receives, TAG, kept=True)
-        self.kept.append(calls)  # its requests are freed with the list
-        return calls
 
-    def round_the_ring(self):
-        """(exchange, combine): what came is passed on, as in an all-gather; is added first, as in a reduce-scatter.
+        def run():
+            for call in calls:
+                call()
+
+        return run
+
+    def messages(self):
+        """What came is passed on, as in an all-gather, or is added first, as in a reduce-scatter.
 
         So every message is fresh in its sender's cache, which makes it dearer than one that is sent again.
         """
-        moved, added = [], []
-        right, left = (self.rank + 1) % self.size, (self.rank - 1) % self.size
-        for nbytes, times in zip(SIZES, TIMES):
+        right, left, partner = (self.rank + 1) % self.size, (self.rank - 1) % self.size, self.rank ^ 1
+        for nbytes in SIZES:
             mine, other = self.mine[:nbytes // 4], self.other[:nbytes // 4]
             there, on = self.calls([(mine, right)], [(other, left)]), self.calls([(other, right)], [(mine, left)])
             add = partial(np.add, mine, other, out=mine)
-            moved.append(self.time([*there, *on], times) / 2)
-            added.append(max(self.time([*there, add], times) - moved[-1], self.time([add], times)))
-            if moved[-1] > PATIENCE and len(moved) > 1:
-                break
-        return rising(SIZES, moved), rising(SIZES, added)
+            ping, pong = [(mine, partner)] * (partner < self.size), []
+            if self.rank > partner:
+                ping, pong = pong, ping
+            self.trials["exchange", nbytes] = [there, on]
+            self.trials["exchange and add", nbytes] = [there, add]
+            self.trials["add", nbytes] = [add]
+            self.trials["ping-pong", nbytes] = [self.calls(ping, pong), self.calls(pong, ping)]
+        peers = range(1, self.peers + 1)
+        self.trials["many", 4] = [self.calls([(self.mine[:1], (self.rank + k) % self.size) for k in peers],
+                                             [(self.other[k:k + 1], (self.rank - k) % self.size) for k in peers])]
 
-    def there_and_back(self, n):
-        """Ranks 2i and 2i + 1 play ping-pong; the last of an odd number looks on."""
-        partner = self.rank ^ 1
-        if partner >= self.size:
-            return []
-        if self.rank < partner:
-            return [*self.calls([(self.mine[:n], partner)], []), *self.calls([], [(self.mine[:n], partner)])]
-        return [*self.calls([], [(self.other[:n], partner)]), *self.calls([(self.other[:n], partner)], [])]
+    @property
+    def peers(self):
+        """How many messages at once are tried."""
+        return min(3, self.size - 1)
 
-    def post(self, alpha):
-        """What a further message costs in a round where one costs alpha."""
-        peers = min(3, self.size - 1)
-        many = self.calls([(self.mine[:1], (self.rank + k) % self.size) for k in range(1, peers + 1)],
-                          [(self.other[k:k + 1], (self.rank - k) % self.size) for k in range(1, peers + 1)])
-        return max((self.time(many, TIMES[0]) - alpha) / (peers - 1), alpha / 10) if peers > 1 else alpha
+    def shared(self, pieces, meet):
+        """Ranks add to one half what a neighbour has there, and copy what it has in the other.
+
+        As in an all-reduce, what is read has just been written. pieces: {rank: bytes} of this node.
+        """
+        mates = sorted(pieces)
+        at = mates.index(self.rank)
+        half = at % 2
+        mine, theirs = (pieces[rank].view(np.float32).reshape(2, -1) for rank in (self.rank, mates[at - 1]))
+        mine.fill(0)
+        self.trials["meet", 4] = [meet]
+        for nbytes in SIZES:
+            n = nbytes // 4
+            add = partial(np.add, mine[half, :n], theirs[half, :n], out=mine[half, :n])
+            read = partial(np.copyto, mine[1 - half, :n], theirs[1 - half, :n])
+            self.trials["add and read", nbytes] = [meet, add, meet, read]
+            self.trials["add theirs", nbytes], self.trials["read theirs", nbytes] = [add], [read]
+
+    def run(self):
+        """Fill `best`."""
+        for _ in range(PASSES):
+            for (what, nbytes), calls in self.trials.items():
+                if self.best.get((what, nbytes // 4), 0) < PATIENCE:
+                    self.best[what, nbytes] = min(self.best.get((what, nbytes), MOST), self.time(calls, TIMES[nbytes]))
 
     def time(self, calls, times):
         """Seconds of one run of `calls`: of the best batch, on the slowest rank."""
@@ -105,37 +129,31 @@ class _Lab:
                 break
         return self.worst(best)
 
-    def shared(self):
-        """(meet, read, add) in the memory that the ranks of a node share; the defaults if nobody has company."""
-        nodes = self.endpoint.nodes
-        if len(set(nodes)) == self.size:
-            return DEFAULT.meet, DEFAULT.read, DEFAULT.add
-        pieces, meet, _, free = self.endpoint.share(2 * SIZES[-1])
-        mates = sorted(pieces)
-        at = mates.index(self.rank)
-        mine, theirs = (pieces[rank].view(np.float32).reshape(2, -1) for rank in (self.rank, mates[at - 1]))
-        mine.fill(0)
-        costs = self.beside(mine, theirs, at % 2, meet)
-        pieces.clear()  # no view may be left when the memory goes
-        del mine, theirs
-        free()
-        return costs
+    def worst(self, seconds):
+        """The largest of all ranks."""
+        self.most[0] = seconds
+        self.agree.run()
+        return float(self.most[0])
 
-    def beside(self, mine, theirs, half, meet):
-        """(meet, read, add): ranks add to one half what a neighbour has there, and copy what it has in the other.
-
-        mine, theirs: (2, n) in shared memory. As in an all-reduce, what is read has just been written.
-        """
-        seconds, reads, adds = self.time([meet], TIMES[0]), [], []
-        for nbytes, times in zip(SIZES, TIMES):
-            n = nbytes // 4
-            add = partial(np.add, mine[half, :n], theirs[half, :n], out=mine[half, :n])
-            read = partial(np.copyto, mine[1 - half, :n], theirs[1 - half, :n])
-            alone = self.time([add], times), self.time([read], times)  # warm, and nobody else at work: the least
-            both = max(self.time([meet, add, meet, read], times) - 2 * seconds, sum(alone))
-            adds.append(both * alone[0] / sum(alone))
-            reads.append(both - adds[-1])
-        return seconds, rising(SIZES, reads), rising(SIZES, adds)
+    def model(self, shared):
+        """From the trials to the costs. What cannot cost more than something else was disturbed if it does."""
+        best, tried = self.best, [n for n in SIZES if ("exchange", n) in self.best]
+        both, one = ([best[what, n] / 2 for n in tried] for what in ("exchange", "ping-pong"))
+        exchange = [min(a, 2 * b) for a, b in zip(both, one)]  # one after the other is a way, too
+        send = [min(a, b) for a, b in zip(exchange, one)]
+        combine = [max(best["exchange and add", n] - moved, best["add", n]) for n, moved in zip(tried, exchange)]
+        post = (best["many", 4] - exchange[0]) / max(1, self.peers - 1) if self.peers > 1 else exchange[0]
+        model = DEFAULT._replace(exchange=rising(tried, exchange), send=rising(tried, send),
+                                 post=max(post, exchange[0] / 10), combine=rising(tried, combine), source="measured")
+        if not shared:
+            return sane(model)
+        meet, adds, reads = best["meet", 4], [], []
+        for n in SIZES:
+            add, read = best["add theirs", n], best["read theirs", n]  # warm, and nobody else at work: the least
+            whole = max(best["add and read", n] - 2 * meet, add + read)
+            adds.append(whole * add / (add + read))
+            reads.append(whole - adds[-1])
+        return sane(model._replace(meet=meet, read=rising(SIZES, reads), add=rising(SIZES, adds)))
 
 
 def rising(sizes, seconds):
