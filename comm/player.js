@@ -37,7 +37,8 @@ for (const step of data.steps) {
 
 const summands = (text) => text.split("+").map((part) => owner.get(part.replace(/\d+$/, "")));
 const changed = (k, rank, slot) => k > 0 && states[k][rank][slot] !== states[k - 1][rank][slot];
-const hue = (slot, text) => data.colours[(data.kind === "blocks" ? +text.match(/\d+$/)[0] : slot) % data.colours.length];
+const tone = (slot, text) => (data.kind === "blocks" ? +text.match(/\d+$/)[0] : slot) % palette.length;
+const hue = (slot, text) => palette[tone(slot, text)];
 
 function amount(chunks) {
   if (data.bytes !== null) {
@@ -67,18 +68,34 @@ const make = (tag, attributes, parent) => {
 };
 const sums = data.kind === "sum", columns = data.kind === "blocks" ? 2 : 1;
 const rows = data.slots / columns, radial = data.size > 12 || rows > 16;
+// cells without letters have a colour of their own each, neighbours alike, so that waves can be seen
+const palette = radial && rows > 8 ? Array.from({ length: rows }, (_, i) => `oklch(0.56 0.15 ${360 * i / rows})`) : data.colours;
+const SPOKE = 225;
 const start = data.size === 2 ? Math.PI : -Math.PI / 2;
 const angle = (rank) => start + 2 * Math.PI * rank / data.size;
 
+function ellipse(a, b) {                                // a point for every rank, as far apart along the line as can be
+  const fine = 2000, points = [];
+  let length = 0, x = a * Math.cos(start), y = b * Math.sin(start);
+  for (let i = 0; i < fine; i++) {
+    points.push([x, y, length]);
+    const turn = start + 2 * Math.PI * (i + 1) / fine, [u, v] = [a * Math.cos(turn), b * Math.sin(turn)];
+    length += Math.hypot(u - x, v - y);
+    [x, y] = [u, v];
+  }
+  return data.letters.map((_, rank) => points.find((point) => point[2] >= length * rank / data.size - 1e-6));
+}
+
 function cards() {                                      // upright cards on an ellipse, as large as they fit
   const W = 1700, H = 1000, cell = { w: sums ? Math.max(46, 17 * data.size) : 54, h: 25, gap: 3, left: 30, top: 34 };
-  if (columns === 2) cell.left = 8;
+  if (columns === 2) Object.assign(cell, { left: 8, top: 50 });
   const w = cell.left + columns * (cell.w + 6) + 2, h = cell.top + rows * (cell.h + cell.gap) + 6;
-  const place = (k) => Array.from({ length: data.size }, (_, r) => data.size === 1 ? [W / 2, H / 2] : [
-    W / 2 + Math.cos(angle(r)) * (W - w * k - 20) / 2, H / 2 + Math.sin(angle(r)) * (H - h * k - 20) / 2]);
+  const place = (k) => data.size === 1 ? [[W / 2, H / 2]]
+    : ellipse((W - w * k - 20) / 2, (H - h * k - 20) / 2).map(([x, y]) => [W / 2 + x, H / 2 + y]);
+  const room = Math.max(20, 90 - 6 * data.size);        // between cards, for what flies there
   const apart = (k) => { const at = place(k); return w * k < W * 0.3 && h * k < H * 0.37 && at.every(([x, y], i) => at.every(
-    ([u, v], j) => i >= j || Math.abs(x - u) > w * k + 14 || Math.abs(y - v) > h * k + 14)); };
-  let k = 2.6;
+    ([u, v], j) => i >= j || Math.abs(x - u) > w * k + room || Math.abs(y - v) > h * k + room)); };
+  let k = 3;
   while (k > 0.3 && !apart(k)) k -= 0.02;
   const centres = place(k);
   const port = (a, b) => {                              // where the line from a's centre to b's leaves a's card
@@ -86,12 +103,12 @@ function cards() {                                      // upright cards on an e
     const t = Math.min((w * k / 2 + 5) / Math.abs(dx || 1e-9), (h * k / 2 + 5) / Math.abs(dy || 1e-9));
     return [x + dx * t, y + dy * t];
   };
-  return { W, H, cell, port, size: [w, h], token: 15 * k, at: centres.map(([x, y]) =>
+  return { W, H, cell, port, size: [w, h], token: Math.min(32, 15 * k), at: centres.map(([x, y]) =>
     `translate(${x - w * k / 2} ${y - h * k / 2}) scale(${k})`) };
 }
 
 function spokes() {                                     // cells in a row outwards from the circle
-  const R = 320, L = 200, cell = { w: Math.min(56, 2 * Math.PI * R / data.size * 0.84) / columns, gap: 0, left: 0, top: 26 };
+  const R = 300, L = SPOKE, cell = { w: Math.min(56, 2 * Math.PI * R / data.size * 0.84) / columns, gap: 0, left: 0, top: 26 };
   cell.h = Math.min(60, L / rows);
   cell.gap = cell.h > 3 ? Math.min(2, cell.h / 5) : 0;
   cell.h -= cell.gap;
@@ -105,11 +122,12 @@ function spokes() {                                     // cells in a row outwar
 
 const layout = radial ? spokes() : cards();
 
-function route(from, to) {                              // a curve, bent to the centre; there and back lie side by side
+function route(from, to, paired) {                      // a curve, bent to the centre; there and back lie side by side
   const [x, y] = layout.port(from, to), [u, v] = layout.port(to, from), d = Math.hypot(u - x, v - y) || 1;
-  const side = Math.min(26, d * 0.12), bend = radial ? 0.35 : 0.22;
-  const mx = (x + u) / 2 * (1 - bend) + layout.W / 2 * bend - (v - y) / d * side;
-  const my = (y + v) / 2 * (1 - bend) + layout.H / 2 * bend + (u - x) / d * side;
+  const side = paired ? (radial ? 14 : layout.token * 2) : Math.min(20, d * 0.08);
+  const cx = layout.W / 2 - (x + u) / 2, cy = layout.H / 2 - (y + v) / 2, inward = Math.hypot(cx, cy) || 1;
+  const bend = Math.min(radial ? 0.35 : 0.22, (radial ? 40 + d / 2 : d / 5) / inward);
+  const mx = (x + u) / 2 + cx * bend - (v - y) / d * side, my = (y + v) / 2 + cy * bend + (u - x) / d * side;
   return { d: `M${x} ${y}Q${mx} ${my} ${u} ${v}`, at: (t) => [
     (1 - t) ** 2 * x + 2 * t * (1 - t) * mx + t * t * u, (1 - t) ** 2 * y + 2 * t * (1 - t) * my + t * t * v] };
 }
@@ -128,6 +146,8 @@ function build(rank) {
     ...(radial ? { "text-anchor": "middle" } : {}) }, group);
   name.textContent = upper[rank];
   group.sum = make("text", { class: "sum", x: w - 8, y: 23, "font-size": 13, "text-anchor": "end" }, group);
+  if (columns === 2 && !radial) ["has for", "got from"].forEach((text, i) => { make("text", { class: "sum", x: cell.left
+    + i * (cell.w + 6) + cell.w / 2, y: 45, "font-size": 12, "text-anchor": "middle" }, group).textContent = text; });
   for (let slot = 0; slot < data.slots; slot++) cells[rank].push(buildCell(group, slot, cell));
   group.addEventListener("click", () => choose(rank));
   group.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(rank); });
@@ -138,9 +158,9 @@ function buildCell(group, slot, cell) {
   const column = Math.floor(slot / rows), row = slot % rows;
   const x = cell.left + column * (cell.w + (radial ? 0 : 6));
   // the first chunk lies innermost on a spoke, on top in a card
-  const y = cell.top + (radial ? 200 - (row + 1) * (cell.h + cell.gap) : row * (cell.h + cell.gap));
+  const y = cell.top + (radial ? SPOKE - (row + 1) * (cell.h + cell.gap) : row * (cell.h + cell.gap));
   const made = make("g", { transform: `translate(${x} ${y})` }, group);
-  make("rect", { class: "bed", width: cell.w, height: cell.h, rx: radial ? 0 : 3 }, made);
+  made.bed = make("rect", { class: "bed", width: cell.w, height: cell.h, rx: radial ? 0 : 3 }, made);
   made.fill = make("path", {}, made);
   make("rect", { class: "frame", width: cell.w, height: cell.h, rx: radial ? 0 : 3 }, made);
   if (!radial && columns === 1) {
@@ -157,13 +177,14 @@ function paint(rank, slot, k) {
   drawn[rank][slot] = key;
   const cell = layout.cell, there = text === data.empty ? [] : sums ? [...new Set(summands(text))].sort((a, b) => a - b) : [0];
   const width = cell.w / (sums ? data.size : 1);
-  let d = "";
-  for (let i = 0, j; i < there.length; i = j) {
+  let d = radial && there.length ? `M0 0h${cell.w * there.length / (sums ? data.size : 1)}v${cell.h}H0z` : "";
+  for (let i = 0, j; !radial && i < there.length; i = j) {
     for (j = i + 1; j < there.length && there[j] === there[j - 1] + 1;) j++;
     d += `M${there[i] * width} 0h${(j - i) * width}v${cell.h}H${there[i] * width}z`;
   }
   made.fill.setAttribute("d", d);
   if (there.length) made.fill.setAttribute("fill", hue(slot, text));
+  if (radial) made.bed.setAttribute("style", there.length ? `fill: ${hue(slot, text)}; fill-opacity: 0.2` : "");
   made.setAttribute("class", `${sums && there.length === data.size ? "full" : ""} ${mark ? "changed" : ""}`);
   made.dataset.held = there.length;
   made.tip.textContent = `${upper[rank]}, ${data.heads[slot]}: ${text === data.empty ? "nothing" : text}`;
@@ -209,6 +230,8 @@ function fillPanel(k) {
     line.append(head, body);
     return line;
   }));
+  const first = $("panel").querySelector(".changed");
+  if (first) $("panel").scrollTop = first.offsetTop - $("panel").clientHeight / 2;
 }
 
 function fillTable(k) {
@@ -217,7 +240,9 @@ function fillTable(k) {
     const line = document.createElement("tr");
     texts.forEach((text, i) => {
       const cell = document.createElement(i ? tag : "th");
-      cell.textContent = text;
+      const count = text.split("+").length;
+      cell.textContent = count > 12 ? `${text.split("+", 2).join("+")}+... (${count})` : text;
+      cell.title = text;
       if (i && mark && mark(i - 1)) cell.className = "changed";
       line.append(cell);
     });
@@ -229,28 +254,34 @@ function fillTable(k) {
 
 // ---- messages
 
-const tint = (k, [source, , sent]) => sent.length > 1 ? data.mixed : hue(sent[0], states[k - 1][source][sent[0]]);
+const tint = (k, [source, , sent]) => sent.length > 1 ? -1 : tone(sent[0], states[k - 1][source][sent[0]]);
+const ink = (index) => index < 0 ? data.mixed : palette[index];
+
+function ways(moves) {                                  // the curve of every message
+  const pairs = new Set(moves.map(([source, to]) => source * data.size + to));
+  return moves.map(([source, to]) => route(source, to, pairs.has(to * data.size + source)));
+}
 
 function routes(k) {                                    // the ways that messages took in step k
   const group = $("routes"), moves = k ? data.steps[k - 1].moves : [];
   group.replaceChildren();
-  group.setAttribute("class", moves.length > 200 ? "many" : "");
-  for (const [key, part] of bundles(k, moves)) {
-    make("path", { class: `route ${key}`, stroke: part.colour, d: part.moves.map((move) => route(move[0], move[1]).d).join(""),
-      ...(moves.length > 200 ? {} : { "marker-end": `url(#tip${part.colour.slice(1)})` }) }, group);
+  group.setAttribute("class", moves.length > 1000 ? "many crowd" : moves.length > 200 ? "many" : "");
+  for (const part of bundles(k, moves)) {
+    make("path", { class: `route ${part.look}`, stroke: ink(part.index), d: part.d,
+      ...(moves.length > 200 ? {} : { "marker-end": `url(#tip${part.index})` }) }, group);
   }
 }
 
 function bundles(k, moves) {                            // messages of one look together, one by one if they are few
-  const found = new Map();
+  const found = new Map(), curves = ways(moves);
   moves.forEach((move, i) => {
-    const colour = tint(k, move), far = chosen !== null && move[0] !== chosen && move[1] !== chosen && data.size > 2;
-    const look = `${move[4] ? "add" : "copy"}${far && chosen !== null && (!radial || picked) ? " faded" : ""}`;
-    const key = moves.length > 200 ? `${look} ${colour}` : i;
-    if (!found.has(key)) found.set(key, { look, colour, moves: [] });
-    found.get(key).moves.push(move);
+    const far = picked && chosen !== null && move[0] !== chosen && move[1] !== chosen;
+    const look = `${move[4] ? "add" : "copy"}${far ? " faded" : ""}`, index = tint(k, move);
+    const key = moves.length > 200 ? `${look} ${index}` : i;
+    if (!found.has(key)) found.set(key, { look, index, d: "" });
+    found.get(key).d += curves[i].d;
   });
-  return [...found.values()].map((part) => [part.look, part]);
+  return found.values();
 }
 
 let picked = false;                                     // on spokes a rank is chosen from the start; fade when one was asked for
@@ -258,24 +289,30 @@ let picked = false;                                     // on spokes a rank is c
 function tokens(k) {                                    // what flies in step k: a function that puts it at time t
   const group = $("flight"), moves = data.steps[k - 1].moves;
   group.replaceChildren();
-  const ways = moves.map((move) => route(move[0], move[1]));
-  if (radial || moves.length > 80) {
+  const curves = ways(moves);
+  if (radial || moves.length > 40) {
     const parts = new Map();
-    moves.forEach((move, i) => { const colour = tint(k, move); parts.set(colour, [...(parts.get(colour) || []), ways[i]]); });
-    const paths = [...parts].map(([colour, own]) => [make("path", { class: "dots", stroke: colour }, group), own]);
+    moves.forEach((move, i) => {
+      const index = tint(k, move);
+      if (!parts.has(index)) parts.set(index, []);
+      parts.get(index).push(curves[i]);
+    });
+    const paths = [...parts].map(([index, own]) => [make("path", { class: "dots", stroke: ink(index) }, group), own]);
     return (t) => paths.forEach(([path, own]) => path.setAttribute("d",
       own.map((way) => { const [x, y] = way.at(t); return `M${x.toFixed(1)} ${y.toFixed(1)}h0`; }).join("")));
   }
   const made = moves.map((move) => token(group, k, move));
-  return (t) => made.forEach((one, i) => one.setAttribute("transform", `translate(${ways[i].at(t)})`));
+  return (t) => made.forEach((one, i) => one.setAttribute("transform", `translate(${curves[i].at(t)})`));
 }
 
 function token(group, k, move) {
   const [source, , sent] = move, held = sent.map((slot) => states[k - 1][source][slot]);
-  let text = sums ? (sent.length === 1 ? held[0] : ranges(sent)) : held.length > 3 ? `${held.length} blocks` : held.join(" ");
-  if (text.length > 12) text = sent.length === 1 ? `chunk ${sent[0]}` : `${sent.length} chunks`;
+  let text = held.join(" ");
+  if (sums) text = sent.length > 1 ? `chunks ${ranges(sent)}`
+    : `${sent[0]}: ${[...new Set(summands(held[0]))].sort((a, b) => a - b).map((r) => data.letters[r]).join("")}`;
+  if (text.length > 13) text = sent.length === 1 ? `chunk ${sent[0]}` : `${sent.length} ${columns === 2 ? "blocks" : "chunks"}`;
   const size = layout.token, w = size * (0.62 * text.length + 1), one = make("g", { class: "token" }, group);
-  make("rect", { x: -w / 2, y: -size * 0.8, width: w, height: size * 1.6, rx: size * 0.5, fill: tint(k, move) }, one);
+  make("rect", { x: -w / 2, y: -size * 0.8, width: w, height: size * 1.6, rx: size * 0.5, fill: ink(tint(k, move)) }, one);
   make("text", { y: size * 0.36, "font-size": size }, one).textContent = text;
   return one;
 }
@@ -374,10 +411,11 @@ $("slider").max = last;
 document.body.classList.toggle("radial", radial);
 $("stage").setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
 $("legend").textContent = data.legend;
-for (const colour of [...data.colours, data.mixed]) {
-  const tip = make("marker", { id: `tip${colour.slice(1)}`, viewBox: "0 0 10 10", refX: 8, refY: 5, markerWidth: 16,
-    markerHeight: 16, markerUnits: "userSpaceOnUse", orient: "auto" }, make("defs", {}, $("stage")));
-  make("path", { d: "M0 0L10 5L0 10z", fill: colour }, tip);
+const defs = make("defs", {}, $("stage"));
+for (let index = -1; index < palette.length; index++) {
+  const tip = make("marker", { id: `tip${index}`, viewBox: "0 0 10 10", refX: 8, refY: 5, markerWidth: radial ? 11 : 16,
+    markerHeight: radial ? 11 : 16, markerUnits: "userSpaceOnUse", orient: "auto" }, defs);
+  make("path", { d: "M0 0L10 5L0 10z", fill: ink(index) }, tip);
 }
 document.body.dataset.still = "true";
 tell(0);

@@ -24,10 +24,15 @@ def player(name, size, root=0, bytes=None, **options):
 
     Raises ValueError for more than LIMIT ranks, and for options that the rule refuses.
     """
-    page = {part: files("comm").joinpath(f"player.{part}").read_text(encoding="utf-8") for part in ("html", "css", "js")}
-    filled = json.dumps(script(name, size, root, bytes, **options), separators=(",", ":")).replace("<", "\\u003c")
-    text = page["html"].replace("[[title]]", escape(headline(name, size, root, **options)))
-    return text.replace("[[style]]", page["css"]).replace("[[script]]", page["js"]).replace("[[data]]", filled)
+    played = json.dumps(script(name, size, root, bytes, **options), separators=(",", ":"))
+    text = _shipped("player.html").replace("[[title]]", escape(headline(name, size, root, **options)))
+    text = text.replace("[[style]]", _shipped("player.css")).replace("[[script]]", _shipped("player.js"))
+    return text.replace("[[data]]", played.replace("<", "\\u003c"))
+
+
+def _shipped(name):
+    """The text of a file of this package."""
+    return files("comm").joinpath(name).read_text(encoding="utf-8")
 
 
 def script(name, size, root=0, bytes=None, **options):
@@ -56,9 +61,9 @@ def _packed(message):
 
 def _legend(kind):
     """How to read the page."""
-    holds = {"sum": "a row is a chunk; its letters are the ranks whose summands are in it. A framed row is complete",
-             "copy": "a row is a chunk; the letter says whose it was",
-             "blocks": "on the left a rank's blocks, on the right what has come: a2 is A's block for rank 2, C. "
-                       "Colour: whom it is for"}[kind]
-    return (f"Cards: {holds}. A thick frame changed in this step. Solid arrows add, dashed ones copy. "
-            "M is one whole message. Keys: arrows step, space plays, Home and End jump.")
+    holds = {"sum": "Each row of a rank is a chunk; letters say whose summands are in it; a framed row is complete.",
+             "copy": "Each row of a rank is a chunk; the letter says whose it was.",
+             "blocks": "Each rank has a block for everyone, and gets one from everyone: a2 is A's for rank 2 (C). "
+                       "Colours say whom a block is for."}[kind]
+    return (f"{holds} Thick frames: changed in this step. Solid arrows add, dashed ones copy. "
+            "M: one whole message. Keys: arrows step, space plays, Home and End jump.")

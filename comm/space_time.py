@@ -16,7 +16,7 @@ from comm.render import headline, letter, states
 
 MARGIN, HEAD, STEP = 24, 96, 130  # px: around everything; above the first rank; left of the first rank
 LABEL, LETTER, TEXT = 18, 7.5, 13  # px: height of a label, width of a character, font size
-FLIGHT = 46  # px that a message takes downwards
+FLIGHT, SPREAD = 46, 10  # px that a message takes downwards, and more for each other one that leaves with it
 MOST_LETTERS = 8  # of a label that lists chunks; a longer one counts them
 MOST_LABELS = 8  # of one rank in one round; more messages leave from one label that says how many
 
@@ -40,7 +40,7 @@ def space_time(name, size, root=0, **options):
         if held is not None:
             rounds.append((verbs(messages), _departures(messages, held if blocks else None)))
         held = cells.copy()
-    drawing = _Drawing(headline(name, size, root, **options), size, rounds)
+    drawing = _Drawing(headline(name, size, root, **options), size, rounds, blocks)
     for number, (verb, departures) in enumerate(rounds, 1):
         drawing.round(number, verb, departures)
     return drawing.text()
@@ -77,8 +77,8 @@ def _label(rank, sent, blocks):
 class _Drawing:
     """Elements as they are drawn: arrows below, labels above them."""
 
-    def __init__(self, title, size, rounds):
-        self.title, self.size, self.rounds = title, size, rounds
+    def __init__(self, title, size, rounds, blocks):
+        self.title, self.size, self.rounds, self.blocks = title, size, rounds, blocks
         labels = [d.text for _, r in rounds for each in r.values() for d in each]
         widest = max(map(len, labels), default=1) * LETTER + 10
         self.column = max(34, widest + 8, min(150, 600 / size))
@@ -92,7 +92,8 @@ class _Drawing:
     def round(self, number, verb, departures):
         """One band: labels at its head, messages fly from there to its foot."""
         rows = max(map(len, departures.values()), default=1)
-        top, foot = self.y + 8, self.y + 8 + rows * (LABEL + 4) + FLIGHT
+        most = max((len(d.messages) for each in departures.values() for d in each), default=1)
+        top, foot = self.y + 8, self.y + 8 + rows * (LABEL + 4) + FLIGHT + min(SPREAD * (most - 1), 100)
         if number % 2:
             self.back.append(f'<rect class="band" x="0" y="{self.y:g}" width="{self.width:g}" '
                              f'height="{foot + 6 - self.y:g}"/>')
@@ -141,10 +142,12 @@ class _Drawing:
         x, parts = MARGIN, []
         for kind, said in (("add", "added to what is there"), ("copy", "copied in its place")):
             if any(kind in verb for verb, _ in self.rounds):
-                parts.append(f'<path class="{kind}" stroke="{MIXED}" d="M{x} 62h34" marker-end="url(#{kind}{MIXED[1:]})"/>'
+                parts.append(f'<path class="{kind}" stroke="{MIXED}" d="M{x} 62h34" '
+                             f'marker-end="url(#{kind}{MIXED[1:]})"/>'
                              f'<text class="legend" x="{x + 44}" y="66">{said}</text>')
                 x += 215
-        parts.append(f'<text class="legend" x="{x}" y="66">a label: the chunks that leave</text>')
+        said = "label: the blocks, a2 is A's for rank 2" if self.blocks else "label: the chunks; black: several"
+        parts.append(f'<text class="legend" x="{x}" y="66">{said}</text>')
         return parts
 
 
@@ -162,6 +165,7 @@ svg {{ font-family: "Helvetica Neue", Arial, "Liberation Sans", sans-serif; fill
 .name {{ font-size: 16px; font-weight: 700; text-anchor: middle }}
 .step {{ font-size: 15px; font-weight: 700 }} .verb {{ font-size: {TEXT}px }}
 .rank {{ stroke: #9aa3ad; stroke-width: 1.5 }} .band {{ fill: #f2f5f8 }}
-.label {{ fill: #fff; stroke-width: 1.5; rx: 5px }} .chunks {{ font-size: {TEXT}px; font-weight: 600; text-anchor: middle }}
+.label {{ fill: #fff; stroke-width: 1.5; rx: 5px }}
+.chunks {{ font-size: {TEXT}px; font-weight: 600; text-anchor: middle }}
 .add, .copy {{ fill: none; stroke-width: 2 }} .copy {{ stroke-dasharray: 6 4 }}
 </style>"""

@@ -9,7 +9,7 @@ from comm.player import player
 from comm.space_time import space_time
 from comm.units import read_bytes
 
-EXAMPLES = """  python -m comm draw ring_all_reduce --ranks 8                 writes ring_all_reduce.svg: ranks, rounds, messages
+EXAMPLES = """  python -m comm draw ring_all_reduce --ranks 8                 a diagram, ring_all_reduce.svg
   python -m comm draw ring_all_reduce --ranks 8 -o ring.html    a page that plays the steps, forwards and backwards
   python -m comm draw double_tree_all_reduce --ranks 16 --segments 4 -o tree.html --bytes 350G"""
 
@@ -21,7 +21,8 @@ def add(commands):
                          EXAMPLES)
     parser.add_argument("algorithm", type=algorithm, metavar="ALGORITHM", help="for example ring_all_reduce")
     parser.add_argument("--ranks", type=ranks, default=4, metavar="N", help="how many ranks (default 4; HTML up to 64)")
-    parser.add_argument("-o", "--output", type=_output, metavar="FILE", help="FILE.svg (default: ALGORITHM.svg) or FILE.html")
+    parser.add_argument("-o", "--output", type=_output, metavar="FILE",
+                        help="FILE.svg or FILE.html (default: ALGORITHM.svg)")
     parser.add_argument("--bytes", type=_bytes, metavar="M",
                         help="HTML: of one whole message, to show bytes instead of parts of M: 350G, 64MiB")
     add_options(parser)
