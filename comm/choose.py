@@ -67,7 +67,7 @@ class Chooser:
 
     def _of_class(self, collective, nbytes, window, placed):
         """Sizes around the same power of two share a choice."""
-        near = ((2 * nbytes * nbytes).bit_length() - 1) // 2 if nbytes else 0
+        near = ((2 * int(nbytes) ** 2).bit_length() - 1) // 2 if nbytes else 0
         alone = len(set(self.nodes)) == self.size  # nobody shares a node
         window = window and not alone and (placed or nbytes <= MOST_STAGED)
         key = collective, near, window, placed

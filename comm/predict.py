@@ -60,13 +60,14 @@ class Model(NamedTuple):
     meet: float  # all ranks of a node wait for each other
     read: Curve  # copying from a neighbour's memory
     add: Curve  # adding what is in a neighbour's memory
+    crowd: float = 1.0  # how many times what a rank does by itself takes when all ranks do, of when one does
     source: str = "default"  # "measured" here, "cached" from an earlier job, "given"
 
     @classmethod
     def of(cls, alpha, beta, gamma=0.0, source="given"):
         """Straight lines: alpha seconds a message, beta a byte, gamma a combined byte; shared memory costs the same."""
         move, combine = line(alpha, beta), line(0.0, gamma)
-        return cls(move, move, alpha, combine, alpha, line(0.0, beta), line(0.0, beta + gamma), source)
+        return cls(move, move, alpha, combine, alpha, line(0.0, beta), line(0.0, beta + gamma), source=source)
 
     @property
     def alpha(self):
@@ -118,13 +119,13 @@ def predict(name, size, nbytes, model, transport=MESSAGES, nodes=None, **options
 
 def seconds_of(found, nbytes, model):
     """Seconds of a Profile."""
-    chunk = nbytes / found.chunks
+    chunk = float(nbytes) / found.chunks
     total = sum(times * max(_seconds(load, chunk, model) for load in loads) for times, loads in found.phases)
     return total + model.meet * any(load.meets for _, loads in found.phases for load in loads)  # the last meeting
 
 
 def _seconds(load, chunk, model):
-    seconds = load.meets * model.meet
+    seconds, work = load.meets * model.meet, 0.0
     if messages := max(load.sends, load.receives):
         curve = model.exchange if load.sends and load.receives else model.send
         longest = chunk * max(load.out, load.into) / messages
@@ -132,8 +133,8 @@ def _seconds(load, chunk, model):
     for curve, count, chunks in ((model.combine, load.combines, load.combined), (model.read, load.reads, load.read),
                                  (model.add, load.adds, load.added)):
         if count:
-            seconds += count * curve(chunk * chunks / count)
-    return seconds
+            work += count * curve(chunk * chunks / count)
+    return seconds + work * (1 + (model.crowd - 1) * load.busy) / model.crowd
 
 
 def candidates(collective, size, nodes=None):

@@ -34,9 +34,10 @@ class Load(NamedTuple):
     read: float = 0
     adds: int = 0  # additions from shared memory
     added: float = 0
+    busy: float = 1  # how many of the other ranks copy or add in this round as well: 0 none, 1 all
 
 
-SENDS, RECEIVES, OUT, INTO, COMBINES, COMBINED, MEETS, READS, READ, ADDS, ADDED = range(11)
+SENDS, RECEIVES, OUT, INTO, COMBINES, COMBINED, MEETS, READS, READ, ADDS, ADDED, _ = range(12)
 
 
 class Profile(NamedTuple):
@@ -64,15 +65,17 @@ def profile(name, size, transport=MESSAGES, nodes=None, options=()):
     for items in all_rounds:
         table = _loads(items, size, transport, nodes)
         sent += sum((item.to != NONE) * item.chunks.shape[1] for item in items if isinstance(item, Send))
-        loads = tuple(Load(*row) for row in sorted(set(map(tuple, table.tolist()))))
+        at_work = int(np.count_nonzero(table[:, [COMBINES, READS, ADDS]].any(axis=1)))
+        busy = max(0, at_work - 1) / max(1, size - 1)
+        loads = tuple(Load(*row, busy) for row in sorted(set(map(tuple, table.tolist()))))
         phases[loads] = phases.get(loads, 0) + 1
         count += 1
     return Profile(count, int(sent.max(initial=0)), tuple((times, loads) for loads, times in phases.items()), chunks)
 
 
 def _loads(items, size, transport, nodes):
-    """(size, 11) the Load of every rank in one round."""
-    table, shown = np.zeros((size, len(Load._fields)), int), []
+    """(size, 11) the Load of every rank in one round, without `busy`."""
+    table, shown = np.zeros((size, len(Load._fields) - 1), int), []
     for item in items:
         there, count, sends = item[0] != NONE, item.chunks.shape[1], isinstance(item, Send)
         near = there & (nodes == nodes[item[0]]) if transport != MESSAGES else np.zeros(size, bool)

@@ -132,6 +132,8 @@ def _print(chosen, chooser, model, measured):
     if shared:
         print(f"  shared memory: a meeting {say_seconds(model.meet)}, reading {_rate(model.read.slope)}, "
               f"adding {_rate(model.add.slope)}")
+    if model.crowd > 1:
+        print(f"  {model.crowd:g} ranks share a core")
     print(f"\n{'algorithm':<32}{'transport':<11}{'rounds':>7}{'sent/rank':>14}{'predicted':>12}"
           + f"{'measured':>12}" * bool(measured))
     for row in table(chosen.collective, size, chosen.bytes, model, transports, nodes):

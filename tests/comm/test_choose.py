@@ -20,7 +20,7 @@ from tests.ranks import mpirun, run
 COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
 SIZES_TRIED = [0, 1, 4, 1000, 65_536, 1 << 20, 100_000_001, 1 << 34]
 MEASURED = Model(Curve((4.0, 1024.0), (1e-6, 2e-6)), line(1e-6, 1e-9), 1e-6, line(0.0, 1e-10), 3e-6,
-                 line(0.0, 1e-10), line(0.0, 2e-10), "measured")
+                 line(0.0, 1e-10), line(0.0, 2e-10), source="measured")
 
 
 def on_paper(size, nodes=None, model=None):
@@ -202,6 +202,16 @@ def test_ranks_measure_the_same_numbers():
     models = comm.run(3, lambda group: measure(group._endpoint))
     assert models[0] == models[1] == models[2] and models[0].source == "measured"
     assert len(models[0].exchange.sizes) <= len(SIZES)
+
+
+def test_where_shared_memory_is_short_messages_alone_are_measured():
+    def few(group):
+        group._endpoint.shareable = lambda: 1 << 20
+        return measure(group._endpoint)
+
+    model = comm.run(2, few)[0]
+    assert (model.meet, model.read, model.add) == (DEFAULT.meet, DEFAULT.read, DEFAULT.add)
+    assert model.exchange != DEFAULT.exchange
 
 
 @pytest.mark.mpi
