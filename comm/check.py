@@ -146,15 +146,27 @@ class Watched:
         return pending.done
 
     def share(self, nbytes):
-        pieces, _, post, free = self._endpoint.share(nbytes)
+        pieces, meeting, free = self._endpoint.share(nbytes)
         mates = [self.ranks[rank] for rank in pieces if rank != self.rank]
+        return pieces, lambda i: _WatchedMeeting(self, meeting(i), mates), free
 
-        def begin():
-            place = self._endpoint.operation
-            vigil = Vigil(self._desk, lambda: place, lambda: mates, OTHER)
-            return _Pending(post(), vigil)
+    def watch_over(self, requests, mates):
+        """What to wait for when this rank has come to a meeting with its mates."""
+        place = self._endpoint.operation
+        return _Pending(requests, Vigil(self._desk, lambda: place, lambda: mates, OTHER))
 
-        return pieces, lambda: self.wait(begin()), begin, free
+
+class _WatchedMeeting:
+    """A meeting whose waits have an end."""
+
+    def __init__(self, endpoint, meeting, mates):
+        self._endpoint, self._meeting, self._mates = endpoint, meeting, mates
+
+    def begin(self):
+        return self._endpoint.watch_over(self._meeting.begin(), self._mates)
+
+    def meet(self):
+        self._endpoint.wait(self.begin())
 
 
 class _Pending:

@@ -28,10 +28,11 @@ class Plans:
         self._in_flight = 0
         self.windows = Windows(endpoint, all_agree)
 
-    def new(self, operation, choice, flat, cuts=None, *, root=0, flying=False, block=None, **how):
+    def new(self, operation, choice, flat, cuts=None, *, root=0, flying=False, block=None, agreed=False, **how):
         """A plan. cuts: None for even chunks. flying: it gets messages of its own. The rest: see Plan.
 
-        block: the shared memory that all its arrays lie in.
+        block: the shared memory that all its arrays lie in. agreed: all ranks make it at the same time; else some
+        may have kept one.
         """
         endpoint, (name, options) = self._endpoint, choice[:2]
         algorithm = ALGORITHMS[name]
@@ -43,7 +44,7 @@ class Plans:
             self._in_flight += 1
             how["tag"] = COLLECTIVE_TAG + 2 + self._in_flight % TAGS
         key = tuple(options.items())
-        window = self._window(name, key, block, flat, how) if choice.window and endpoint.size > 1 else None
+        window = self._window(name, key, block, flat, how, agreed) if choice.window and endpoint.size > 1 else None
         plan = Plan(endpoint, lambda rank, size: _of_one(name, rank, size, key), flat, cuts, window=window, **how)
         longest = max((b - a for a, b in pairwise([*cuts, *how.get("out_cuts", ())])), default=0)
         formula = algorithm.sent(endpoint.size, **choice[1]) * longest * flat.dtype.itemsize
@@ -69,14 +70,14 @@ class Plans:
             self._scratch = host.empty(nbytes, "u1")
         return self._scratch[:nbytes].view(dtype)
 
-    def _window(self, name, options, block, flat, how):
+    def _window(self, name, options, block, flat, how, agreed):
         """Where ranks of a node meet; None if the rounds would overwrite what is still read, or memory is short."""
         size, staged = self._endpoint.size, block is None
         if not _fits(name, size, options, staged, len(set(self._endpoint.nodes)) > 1):
             return None
         arrays = [array for array in (flat, how.get("out")) if array is not None]
         block = self.windows.staging(offsets(arrays)[-1]) if staged else block
-        return block and Window(self._endpoint, _of_all(name, size, options), block, arrays, staged)
+        return block and Window(self._endpoint, _of_all(name, size, options), block, arrays, staged, agreed)
 
     def __len__(self):
         return len(self._kept)

@@ -13,6 +13,7 @@ import numpy as np
 
 from comm import buffers
 from comm.device import ALIGNMENT, host
+from comm.meeting import MEETINGS
 from comm.memory import SOURCE
 from comm.schedule import NONE, Recv, Send
 
@@ -23,19 +24,33 @@ MARGIN = 1.1  # Open MPI leaves a twentieth free
 class Block:
     """`nbytes` of each rank that the ranks of its node can read: `pieces` {rank of the group: (nbytes,) u1}.
 
-    Every rank of the group makes one at the same time. barrier(): the ranks of the node meet here; post()
-    begins that and returns requests. free(): give the memory back; for all ranks, when nobody uses it.
+    Every rank of the group makes one at the same time. free(): give the memory back; for all ranks, when nobody
+    uses it.
     """
 
     def __init__(self, endpoint, nbytes):
         self.nbytes = nbytes
-        self.pieces, self.barrier, self.post, self.free = endpoint.share(nbytes)
+        self.pieces, self._meeting, self.free = endpoint.share(nbytes)
+        self._meetings = [self._meeting(0)]
         self._address = buffers.address_of(self.pieces[endpoint.rank])
 
     def offset(self, array):
         """Where `array` begins in this rank's piece, in bytes; None if it does not lie in it."""
         at = buffers.address_of(array) - self._address
         return at if 0 <= at <= self.nbytes - array.nbytes else None
+
+    def meeting(self, own):
+        """Where a plan's ranks meet. own: a place of its own, until there are MEETINGS such plans.
+
+        Without, the plan must not be in flight beside another, but ranks need not make the same plans.
+        """
+        if not own:
+            return self._meetings[0]
+        if len(self._meetings) < MEETINGS:
+            self._meetings.append(self._meeting(len(self._meetings)))
+        else:
+            self._meetings.append(self._meetings.pop(1))
+        return self._meetings[-1]
 
     def hand_out(self, shape, dtype):
         """This rank's piece as an array, and a weak reference that dies when neither it nor a view is in use."""
@@ -112,12 +127,13 @@ class Window:
     offsets on every rank; if staged, they lie elsewhere, and what is shown is copied to the block first.
     """
 
-    def __init__(self, endpoint, all_rounds, block, arrays, staged):
+    def __init__(self, endpoint, all_rounds, block, arrays, staged, own_meeting):
         self._rank, self._block, self._dtype = endpoint.rank, block, arrays[0].dtype
         self._rounds, self._staged = all_rounds, staged
         self.mates = set(block.pieces) - {endpoint.rank}
         self._offsets = offsets(arrays) if staged else [block.offset(array) for array in arrays]
-        self.barrier, self.post = block.barrier, block.post
+        meeting = block.meeting(own_meeting)
+        self.barrier, self.post = meeting.meet, meeting.begin
 
     def meets(self, number):
         """Does any rank of this node send to another one of it in this round?"""

@@ -239,6 +239,10 @@ class Threads:
     def _exchange(self, sends, receives, tag):
         self.wait(self.post(sends, receives, tag))
 
+    def arrive(self, place, ranks, arrival):
+        """This rank has come to a place where `ranks` are to meet."""
+        self._board.meet(place, ranks, arrival)
+
     def shareable(self):
         """Bytes that ranks can share: memory is all of it."""
         return math.inf
@@ -246,24 +250,18 @@ class Threads:
     def share(self, nbytes):
         """Memory of the ranks of this node that all of them can read. Every rank of the group must call it.
 
-        Returns ({rank: its (nbytes,) bytes}, meet, post, free): meet() waits for all of them, post() begins to.
+        Returns ({rank: its (nbytes,) bytes}, meeting, free). meeting(i) is the i-th of MEETINGS places where these
+        ranks can wait for each other: meet() does, begin() says that this rank has come and returns requests.
         """
         self._shares += 1
         node = self.nodes[self.rank]
         mates = [rank for rank in range(self.size) if self.nodes[rank] == node]
         place = (*self.context, "share", self._shares, node)
         self._board.shared[place][self.rank] = host.empty(nbytes, np.uint8)
-
-        def post():
-            arrival = Arrival(self.ranks[self.rank], self.operation)
-            self._board.meet(place, len(mates), arrival)
-            return [arrival]
-
-        def meet():
-            self.wait(post())
-
-        meet()
-        return self._board.shared[place], meet, post, lambda: self._board.shared.pop(place, None)
+        first = Rendezvous(self, (*place, "first"), len(mates))
+        first.meet()
+        return (self._board.shared[place], lambda i: Rendezvous(self, (*place, i), len(mates)),
+                lambda: self._board.shared.pop(place, None))
 
     def split(self, color, members):
         """The end of a new group: `members` are its ranks here, in its order; None for a rank in no group."""
@@ -272,3 +270,18 @@ class Threads:
             return None
         return Threads(self._board, [self.ranks[m] for m in members], members.index(self.rank),
                        [self.nodes[m] for m in members], (*self.context, self._splits, color), self.mail)
+
+
+class Rendezvous:
+    """Where ranks of a node wait for each other; see Threads.share."""
+
+    def __init__(self, endpoint, place, ranks):
+        self._endpoint, self._place, self._ranks = endpoint, place, ranks
+
+    def begin(self):
+        arrival = Arrival(self._endpoint.ranks[self._endpoint.rank], self._endpoint.operation)
+        self._endpoint.arrive(self._place, self._ranks, arrival)
+        return [arrival]
+
+    def meet(self):
+        self._endpoint.wait(self.begin())

@@ -18,12 +18,14 @@ import numpy as np
 
 from comm import ending
 from comm.mail import ProcessMail
+from comm.meeting import MEETINGS, Arrival, Meeting
 
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
 """Environment variables that tell a process that an MPI launcher started it."""
 
 PERSISTENT = 16  # requests at most that one round of a kept plan holds for good
 PAGE = 4096  # bytes
+LINE = 64  # bytes of a cache line
 
 MPI = None  # mpi4py.MPI once `world` has started it
 _endpoints = weakref.WeakSet()  # of this process
@@ -101,13 +103,18 @@ class MPIRanks:
         return requests
 
     def wait(self, requests):
-        MPI.Request.Waitall(requests)
+        if isinstance(requests, Arrival):
+            requests.wait()
+        else:
+            MPI.Request.Waitall(requests)
 
     def test(self, requests):
-        return MPI.Request.Testall(requests)
+        return requests.test() if isinstance(requests, Arrival) else MPI.Request.Testall(requests)
 
     def test_lengths(self, requests):
         """`test`, and say so if less came than was expected."""
+        if isinstance(requests, Arrival):
+            return requests.test()
         statuses = [MPI.Status() for _ in requests]
         if not MPI.Request.Testall(requests, statuses):
             return False
@@ -178,21 +185,27 @@ class MPIRanks:
     def share(self, nbytes):
         """Shared memory of the ranks of this node: see comm.shared.Block. Every rank of the group must call it.
 
-        Returns ({rank: its (nbytes,) bytes}, meet, post, free): meet() waits for all of them, post() begins to.
+        Returns ({rank: its (nbytes,) bytes}, meeting, free). meeting(i) is the i-th of MEETINGS places where these
+        ranks can wait for each other: meet() does, begin() says that this rank has come and returns requests.
         """
         mates = [rank for rank in range(self.size) if self.nodes[rank] == self.nodes[self.rank]]
         node = self._comm.Split(self.nodes[self.rank], self.rank)
-        window = MPI.Win.Allocate_shared(nbytes + PAGE, 1, comm=node)
-        pieces = {rank: _aligned(window.Shared_query(i)[0], nbytes) for i, rank in enumerate(mates)}
+        head = MEETINGS * LINE
+        window = MPI.Win.Allocate_shared(head + nbytes + PAGE, 1, comm=node)
+        pieces = {rank: _aligned(window.Shared_query(i)[0], head + nbytes) for i, rank in enumerate(mates)}
+        pieces[self.rank][:head] = 0
+        node.Barrier()
+
+        def meeting(i):
+            places = {rank: piece[i * LINE:i * LINE + 8] for rank, piece in pieces.items()}
+            counters = {rank: memoryview(place).cast("q") for rank, place in places.items()}
+            return Meeting(counters, self.rank, window.Sync)
 
         def free():
             window.Free()
             node.Free()
 
-        def meet():  # a Barrier would not match the Ibarrier of a rank that has something in flight
-            node.Ibarrier().Wait()
-
-        return pieces, meet, lambda: [node.Ibarrier()], free
+        return {rank: piece[head:] for rank, piece in pieces.items()}, meeting, free
 
 
 class _Requests(list):

@@ -27,7 +27,8 @@ class Planned(Base):
         block = self._common_block(arrays) if out is None or operation == "all_to_all" else None
         choice = self._choose(operation, buffer.nbytes, algorithm, placed=block is not None)
         plan = self._plans.new(operation, choice, **self._memory(operation, arrays, root, buffer), op=op,
-                               device=device_of(buffer), root=root, kept=True, block=block if choice.window else None)
+                               device=device_of(buffer), root=root, kept=True, agreed=True,
+                               block=block if choice.window else None)
         plan.buffer, plan.result = buffer, self._result(operation, buffer, out, root)
         if self._checker is not None:
             plan.announce(partial(self._begin, f"planned {operation}", buffer, f"{op}, root {root}"))
