@@ -6,6 +6,7 @@ ranks the slowest, so that all have the same numbers. It takes some tenths of a 
 long messages are left out, and the line goes on as it began.
 """
 
+import os
 import time
 from functools import partial
 
@@ -15,6 +16,7 @@ from comm.algorithms.recursive import recursive_doubling_all_reduce
 from comm.device import host
 from comm.execute import COLLECTIVE_TAG, Plan
 from comm.predict import DEFAULT, Curve, Model
+from comm.shared import MARGIN, SPARE, Block
 
 TAG = COLLECTIVE_TAG + (1 << 13)
 SIZES = (4, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)  # bytes
@@ -29,16 +31,21 @@ def measure(endpoint):
     """The Model of the ranks of this endpoint, the same on all of them. Every rank must call it."""
     lab = _Lab(endpoint)
     lab.messages()
-    if len(set(endpoint.nodes)) == endpoint.size:
+    if len(set(endpoint.nodes)) == endpoint.size or lab.worst(_is_short(endpoint)):
         lab.run()
         return lab.model(False)
-    pieces, meet, _, free = endpoint.share(2 * SIZES[-1])
-    lab.shared(pieces, meet)
+    block = Block(endpoint, 2 * SIZES[-1])
+    lab.shared(block.pieces, block.meeting().meet)
     lab.run()
-    lab.trials.clear()
-    pieces.clear()  # no view may be left when the memory goes
-    free()
+    lab.trials.clear()  # no view may be left when the memory goes
+    block.free()
     return lab.model(True)
+
+
+def _is_short(endpoint):
+    """Has this node less shared memory left than its ranks want to try?"""
+    ranks = endpoint.nodes.count(endpoint.nodes[endpoint.rank])
+    return MARGIN * ranks * (2 * SIZES[-1] + SPARE) > endpoint.shareable()
 
 
 class _Lab:
@@ -144,7 +151,8 @@ class _Lab:
         combine = [max(best["exchange and add", n] - moved, best["add", n]) for n, moved in zip(tried, exchange)]
         post = (best["many", 4] - exchange[0]) / max(1, self.peers - 1) if self.peers > 1 else exchange[0]
         model = DEFAULT._replace(exchange=rising(tried, exchange), send=rising(tried, send),
-                                 post=max(post, exchange[0] / 10), combine=rising(tried, combine), source="measured")
+                                 post=max(post, exchange[0] / 10), combine=rising(tried, combine),
+                                 crowd=self.worst(crowd(self.endpoint.nodes)), source="measured")
         if not shared:
             return sane(model)
         meet, adds, reads = best["meet", 4], [], []
@@ -154,6 +162,11 @@ class _Lab:
             adds.append(whole * add / (add + read))
             reads.append(whole - adds[-1])
         return sane(model._replace(meet=meet, read=rising(SIZES, reads), add=rising(SIZES, adds)))
+
+
+def crowd(nodes):
+    """How many ranks of the fullest node share a core of this host; at least 1."""
+    return float(min(MOST, max(1, max(map(nodes.count, nodes)) / (os.cpu_count() or 1))))
 
 
 def rising(sizes, seconds):
