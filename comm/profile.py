@@ -110,8 +110,11 @@ def _by_formula(name, size, options, chunks):
     path = max(sent, rounds if chunks != size else 0, size - 1 if algorithm.collective == "gather" else 0)
     small = {**options, "nodes": options["nodes"][:SAMPLE]} if "nodes" in options else options
     sample = profile(name, SAMPLE, MESSAGES, None, tuple(sorted(small.items())))
-    combined, moved = (sum(times * max(load[field] for load in loads) for times, loads in sample.phases)
-                       for field in (COMBINED, INTO))
+    combined, moved, sends, receives = (
+        sum(times * max(load[field] for load in loads) for times, loads in sample.phases)
+        for field in (COMBINED, INTO, SENDS, RECEIVES))
+    messages = max(sends, receives) / max(1, sample.rounds)
+    messages *= size / SAMPLE if messages > SAMPLE / 2 else 1  # one to everybody, or as few as in small groups
     each, share = path / rounds, combined / moved if moved else 0
-    load = Load(1, 1, each, each, int(share > 0), share * each)
+    load = Load(messages, messages, each, each, messages * (share > 0), share * each)
     return Profile(rounds, sent, ((rounds, (load,)),), chunks)

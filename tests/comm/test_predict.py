@@ -94,7 +94,8 @@ def test_formulas_equal_what_is_walked(name, size):
 
 
 @pytest.mark.parametrize("name", ["ring_all_reduce", "recursive_doubling_all_reduce", "binomial_broadcast",
-                                  "binomial_reduce", "ring_reduce_scatter", "pairwise_all_to_all"])
+                                  "binomial_reduce", "ring_reduce_scatter", "pairwise_all_to_all",
+                                  "direct_all_reduce", "direct_all_to_all", "bruck_all_gather"])
 def test_the_formula_prices_like_the_rounds(name):
     walked, told = profile(name, 64), _by_formula(name, 64, {}, ALGORITHMS[name].chunks(64))
     assert seconds_of(told, M, MODEL) == pytest.approx(seconds_of(walked, M, MODEL), rel=0.02)
@@ -145,6 +146,8 @@ def test_the_number_of_segments_grows_with_the_message():
 
 def test_large_groups_are_priced_by_formula_and_quickly():
     rows = table("all_reduce", 10_000, M, MODEL)
+    direct = next(row for row in rows if row.algorithm == "direct_all_reduce")
+    assert direct.seconds == pytest.approx(2 * 9_999 * ALPHA, rel=0.1)  # a message to everybody, twice
     assert rows[0].algorithm != "ring_all_reduce" and rows[0].rounds < 100
     assert WALKED <= 1024
 
