@@ -16,6 +16,9 @@ from comm.render import EMPTY, headline, letter, slots, states
 LIMIT = 64
 """More ranks than this cannot be told apart on a circle."""
 
+PARTS = ("replay", "layout", "ranks", "messages", "time")
+"""The scripts of the page, in comm/page, in the order in which they run."""
+
 SUMS = ("all_reduce", "reduce_scatter", "reduce", "barrier")
 
 
@@ -26,13 +29,14 @@ def player(name, size, root=0, bytes=None, **options):
     """
     played = json.dumps(script(name, size, root, bytes, **options), separators=(",", ":"))
     text = _shipped("player.html").replace("[[title]]", escape(headline(name, size, root, **options)))
-    text = text.replace("[[style]]", _shipped("player.css")).replace("[[script]]", _shipped("player.js"))
+    code = "\n".join(['"use strict";', *(_shipped(f"page/{part}.js") for part in PARTS)])
+    text = text.replace("[[style]]", _shipped("page/style.css")).replace("[[script]]", code)
     return text.replace("[[data]]", played.replace("<", "\\u003c"))
 
 
 def _shipped(name):
     """The text of a file of this package."""
-    return files("comm").joinpath(name).read_text(encoding="utf-8")
+    return files("comm").joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 def script(name, size, root=0, bytes=None, **options):
@@ -48,7 +52,7 @@ def script(name, size, root=0, bytes=None, **options):
             steps.append({"verb": verbs(messages), "moves": [_packed(message) for message in messages]})
     kind = "sum" if algorithm.collective in SUMS else "blocks" if algorithm.collective == "all_to_all" else "copy"
     return {"size": size, "slots": len(start[0]), "chunks": algorithm.chunks(size, **options), "kind": kind,
-            "once": algorithm.collective == "barrier", "moves": algorithm.collective != "barrier", "bytes": bytes,
+            "once": algorithm.collective == "barrier", "carries": algorithm.collective != "barrier", "bytes": bytes,
             "letters": [letter(rank) for rank in range(size)], "heads": slots(name, size, root, **options),
             "empty": EMPTY, "start": start, "steps": steps, "colours": COLOURS, "mixed": MIXED, "legend": _legend(kind)}
 
@@ -61,7 +65,7 @@ def _packed(message):
 
 def _legend(kind):
     """How to read the page."""
-    holds = {"sum": "Each row of a rank is a chunk; letters say whose summands are in it; a framed row is complete.",
+    holds = {"sum": "Each row of a rank is a chunk; letters say whose summands are in it, or a bar how many.",
              "copy": "Each row of a rank is a chunk; the letter says whose it was.",
              "blocks": "Each rank has a block for everyone, and gets one from everyone: a2 is A's for rank 2 (C). "
                        "Colours say whom a block is for."}[kind]

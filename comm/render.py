@@ -87,8 +87,10 @@ def pages(name, size, markdown=False, root=0, **options):
 def headline(name, size, root=0, **options):
     """The algorithm, its ranks and options, as a title."""
     chosen = {**({"root": letter(root).upper()} if root else {}), **options}
-    said = "".join(f", {key} {','.join(map(str, value)) if isinstance(value, tuple) else value}"
-                   for key, value in chosen.items() if value is not None)
+    if chosen.get("nodes"):
+        nodes = chosen.pop("nodes")
+        chosen["nodes"] = ",".join(map(str, nodes)) if size <= 16 else f"({len(set(nodes))})"
+    said = "".join(f", {key} {value}" for key, value in chosen.items() if value is not None)
     return f"{name}, {size} rank{'s' * (size != 1)}{said}"
 
 

@@ -21,6 +21,10 @@ MOST_LETTERS = 8  # of a label that lists chunks; a longer one counts them
 MOST_LABELS = 8  # of one rank in one round; more messages leave from one label that says how many
 
 
+MOST_RANKS = 512
+MOST_MESSAGES = 100_000  # of a diagram; 64 ranks of a ring take 8,064
+
+
 class Departure(NamedTuple):
     """A label on a rank's line and the messages that leave from it."""
 
@@ -32,11 +36,18 @@ class Departure(NamedTuple):
 def space_time(name, size, root=0, **options):
     """The SVG text of one algorithm on `size` ranks.
 
-    Raises KeyError for an unknown algorithm, ValueError for options that its rule refuses.
+    Raises KeyError for an unknown algorithm, ValueError for options that its rule refuses and for more messages
+    than anybody could look at.
     """
     blocks = ALGORITHMS[name].collective == "all_to_all"
-    rounds, held = [], None
+    if size > MOST_RANKS:
+        raise ValueError(f"{size} ranks: a diagram has room for {MOST_RANKS}")
+    rounds, held, count = [], None, 0
     for _, cells, messages in states(name, size, root, **options):
+        count += len(messages)
+        if count > MOST_MESSAGES:
+            raise ValueError(f"{headline(name, size, root, **options)}: more than {MOST_MESSAGES:,} messages, too many "
+                             "for a diagram; draw fewer ranks")
         if held is not None:
             rounds.append((verbs(messages), _departures(messages, held if blocks else None)))
         held = cells.copy()

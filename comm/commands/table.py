@@ -1,5 +1,8 @@
 """python -m comm table: what every rank holds after every step."""
 
+import os
+import sys
+
 from comm.commands.arguments import add_command, algorithm, ranks
 from comm.commands.options import add_options, options_of
 from comm.render import pages
@@ -24,7 +27,10 @@ def run(chosen):
     except ValueError as error:
         chosen.fail(str(error))
     gap = ""
-    for page in pages(chosen.algorithm, chosen.ranks, chosen.markdown, **options):
-        print(gap + page)
-        gap = "\n"
+    try:
+        for page in pages(chosen.algorithm, chosen.ranks, chosen.markdown, **options):
+            print(gap + page, flush=True)
+            gap = "\n"
+    except BrokenPipeError:  # `| head` has seen enough; nor is there anywhere to write what Python still holds
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

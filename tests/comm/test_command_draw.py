@@ -1,5 +1,6 @@
 """python -m comm draw and table: what a newcomer types, and mistypes."""
 
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from comm.__main__ import main
+from comm.player import PARTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -63,9 +65,16 @@ def test_mistakes_are_answered_with_what_was_expected(arguments, words, capsys, 
     assert not list(tmp_path.iterdir())
 
 
+def test_a_table_ends_quietly_when_nobody_reads_on():
+    shown = subprocess.run(f"{sys.executable} -m comm table ring_all_reduce --ranks 64 | head -n 1", shell=True,
+                           cwd=ROOT, capture_output=True, text=True)
+    assert (shown.stdout, shown.stderr) == ("ring_all_reduce, 64 ranks\n", "")
+
+
 def test_a_wheel_brings_the_page_along(tmp_path):
     builder = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
     if sys.platform == "win32":
         pytest.skip("paths are those of other systems")
     wheel = next(builder.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
-    assert {"comm/player.html", "comm/player.css", "comm/player.js"} <= set(zipfile.ZipFile(wheel).namelist())
+    parts = {"comm/player.html", "comm/page/style.css", *(f"comm/page/{part}.js" for part in PARTS)}
+    assert parts <= set(zipfile.ZipFile(wheel).namelist())

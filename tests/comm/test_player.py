@@ -175,6 +175,33 @@ def test_amounts_are_parts_of_a_message_or_bytes(play):
     assert page.inner_text("#sent").endswith("so far 689.1 GB")  # FACTS F35
 
 
+def test_space_presses_the_button_that_has_the_focus_and_plays_otherwise(play):
+    page = play("ring_all_reduce", 4)
+    page.focus("#forward")
+    page.keyboard.press("Space")
+    page.wait_for_selector("body[data-step='1']")
+    assert page.get_attribute("#play", "aria-label") == "Play"
+    page.click("#forward")                             # a mouse leaves no focus behind
+    page.keyboard.press("Space")
+    assert page.get_attribute("#play", "aria-label") == "Pause"
+
+
+def test_one_rank_has_nothing_to_play(play):
+    page = play("ring_all_reduce", 1)
+    assert page.inner_text("#number") == "Nothing to do"
+    assert all(page.is_disabled(f"#{name}") for name in ("first", "back", "play", "forward", "last", "slider"))
+    shows(page, 0, contents("ring_all_reduce", 1))
+
+
+def test_a_chosen_rank_stands_out_with_its_messages(play):
+    page = play("ring_all_reduce", 4)
+    page.click("#forward")
+    page.click("[data-rank='2'] .name")
+    assert page.locator(".route.faded").count() == 2 and page.locator(".route:not(.faded)").count() == 2
+    page.click("[data-rank='2'] .name")
+    assert page.locator(".route.faded").count() == 0
+
+
 def test_everything_can_be_reached_and_read_without_a_mouse(play):
     page = play("ring_all_reduce", 3)
     for role, name in (("button", "First"), ("button", "Step back"), ("button", "Play"), ("button", "Step forward"),

@@ -7,7 +7,7 @@ import pytest
 
 from comm.algorithms import ALGORITHMS
 from comm.moves import runs
-from comm.render import contents, letter, table
+from comm.render import contents, headline, letter, table
 from comm.schedule import ROOTED
 from comm.simulate import after
 
@@ -124,3 +124,11 @@ def test_a_broadcast_begins_at_its_root():
 @pytest.mark.parametrize("chunks, said", [((0, 1, 2, 5), "0-2,5"), ((3,), "3"), ((2, 0), "0,2"), ((7, 6), "6-7")])
 def test_runs_of_chunks_are_said_briefly(chunks, said):
     assert runs(chunks) == said
+
+
+def test_titles_say_the_options_and_count_many_nodes():
+    assert headline("chain_reduce", 3, root=1, segments=2) == "chain_reduce, 3 ranks, root B, segments 2"
+    assert headline("hierarchical_all_reduce", 3, nodes=(0, 0, 1)) == "hierarchical_all_reduce, 3 ranks, nodes 0,0,1"
+    nodes = tuple(rank // 8 for rank in range(64))
+    assert headline("hierarchical_all_reduce", 64, nodes=nodes) == "hierarchical_all_reduce, 64 ranks, nodes (8)"
+    assert headline("ring_all_reduce", 1) == "ring_all_reduce, 1 rank"

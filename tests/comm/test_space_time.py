@@ -108,5 +108,13 @@ def test_colours_stand_out_from_white_as_letters_must(code):
     assert 1.05 / (luminance(code) + 0.05) >= 4.5  # WCAG 2.2, contrast (minimum)
 
 
+def test_crowds_are_refused(monkeypatch):
+    with pytest.raises(ValueError, match="513 ranks: a diagram has room for 512"):
+        space_time("ring_all_reduce", 513)
+    monkeypatch.setattr("comm.space_time.MOST_MESSAGES", 111)
+    with pytest.raises(ValueError, match="more than 111 messages, too many for a diagram; draw fewer ranks"):
+        space_time("ring_all_reduce", 8)
+
+
 def test_a_message_of_several_chunks_has_a_colour_of_its_own():
     assert colour((9,)) == COLOURS[1] and colour((1, 2)) == MIXED
