@@ -35,7 +35,7 @@ def measure(endpoint):
         lab.run()
         return lab.model(False)
     block = Block(endpoint, 2 * SIZES[-1])
-    lab.shared(block.pieces, block.meeting().meet)
+    lab.shared(block.pieces, block.meeting(own=False).meet)
     lab.run()
     lab.trials.clear()  # no view may be left when the memory goes
     block.free()
