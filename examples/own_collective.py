@@ -14,7 +14,7 @@ import numpy as np
 
 import comm
 from comm.algorithms import ALGORITHMS
-from comm.placement import fit
+from comm.pricing.placement import fit
 from comm.render import table
 from comm.schedule import Algorithm, Recv, Send
 from comm.simulate import Broken, prove_all

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from comm.bench.contenders import Arena, Field
 from comm.bench.data import Data
 from comm.bench.ranks import Ranks
-from comm.price import BUS_FACTORS
+from comm.pricing.price import BUS_FACTORS
 
 
 class Effort(NamedTuple):

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from comm.algorithms import ALGORITHMS
 from comm.commands.arguments import add_command, ranks
 from comm.commands.simulated import compare, detail, loss, losses
-from comm.placement import ORDERS
-from comm.price import BUS_FACTORS
+from comm.pricing.placement import ORDERS
+from comm.pricing.price import BUS_FACTORS
 from comm.topology import KEYS, KINDS, PRESETS, describe, say_links
 from comm.units import read_bytes
 

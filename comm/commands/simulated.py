@@ -3,10 +3,10 @@
 import numpy as np
 
 from comm.algorithms import ALGORITHMS
-from comm.effort import TooMuch
-from comm.lost import lose, say_ranks
-from comm.placement import FITTED, ORDERS, fit, place, priced_in, priced_in_each
-from comm.price import default_options, options_of
+from comm.pricing.effort import TooMuch
+from comm.pricing.lost import lose, say_ranks
+from comm.pricing.placement import FITTED, ORDERS, fit, place, priced_in, priced_in_each
+from comm.pricing.price import default_options, options_of
 from comm.units import say_bytes, say_number, say_rate, say_seconds, unit_of
 
 SEGMENTS = (4, 16, 64, 256)

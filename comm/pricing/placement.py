@@ -9,7 +9,7 @@ large-scale parallel architectures" (2011), https://doi.org/10.1145/1995896.1995
 
 import numpy as np
 
-from comm.price import default_options, prices
+from comm.pricing.price import default_options, prices
 
 ORDERS = {
     "packed": "one server after the other, as `mpirun --map-by slot` does",

@@ -1,7 +1,7 @@
 """What a collective costs on a described cluster: alpha-beta-gamma, with contention on shared links.
 
 The schedule that MPI executes and `simulate` proves is priced round by round. In a round every rank sends its
-messages at once; they share links by max-min fairness (comm/sharing.py). A rank then has
+messages at once; they share links by max-min fairness (comm/pricing/sharing.py). A rank then has
 
     the end of its last message  +  alpha for each message, one after another  +  gamma for each byte it combines,
 
@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from comm.algorithms import ALGORITHMS
-from comm.effort import check_effort
-from comm.pricer import Recording, phases, totals
+from comm.pricing.effort import check_effort
+from comm.pricing.pricer import Recording, phases, totals
 from comm.schedule import NONE
 from comm.topology import Topology
 

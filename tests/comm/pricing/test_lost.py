@@ -3,7 +3,7 @@
 import pytest
 
 from comm.algorithms import ALGORITHMS
-from comm.lost import lose, say_ranks
+from comm.pricing.lost import lose, say_ranks
 
 
 def test_a_ring_is_stopped_by_the_loss_of_any_rank_one_hop_a_round():

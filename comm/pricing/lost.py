@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from comm.algorithms import ALGORITHMS
-from comm.effort import check_effort
+from comm.pricing.effort import check_effort
 from comm.schedule import NONE, Send, rounds
 from comm.simulate import NOTHING, before, options_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from comm.placement import ORDERS, fit, place, priced_in
+from comm.pricing.placement import ORDERS, fit, place, priced_in
 from comm.topology import describe
 
 GB = 10 ** 9

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from comm.pricing.sharing import finish, smallest
 from comm.schedule import NONE, Send, Step
-from comm.sharing import finish, smallest
 
 MANY, GRAIN = 2000, 0.01
 """With more messages than this in a round, bandwidth is shared anew in steps of a hundredth of the time."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comm.sharing import finish, rates, ways
+from comm.pricing.sharing import finish, rates, ways
 
 
 def shares(routes, bandwidth):

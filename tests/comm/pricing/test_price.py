@@ -5,9 +5,9 @@ import pytest
 
 from comm import traffic
 from comm.algorithms import ALGORITHMS
-from comm.effort import TooMuch, check_effort
-from comm.placement import place
-from comm.price import BUS_FACTORS, price
+from comm.pricing.effort import TooMuch, check_effort
+from comm.pricing.placement import place
+from comm.pricing.price import BUS_FACTORS, price
 from comm.simulate import prove
 from comm.topology import describe
 
