@@ -19,8 +19,8 @@ def algorithm(text):
     if text in ALGORITHMS:
         return text
     near = get_close_matches(text, ALGORITHMS, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise argparse.ArgumentTypeError(f"{text!r}: no such algorithm{hint} Known: {', '.join(ALGORITHMS)}")
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise argparse.ArgumentTypeError(f"{text!r}: no such algorithm; {hint}known are {', '.join(ALGORITHMS)}")
 
 
 def ranks(text):
