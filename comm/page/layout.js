@@ -6,10 +6,16 @@ const make = (tag, attributes, parent) => {
   if (parent) parent.append(made);
   return made;
 };
+const write = (text, attributes, parent) => {
+  const made = make("text", attributes, parent);
+  made.textContent = text;
+  return made;
+};
 const sums = data.kind === "sum", columns = data.kind === "blocks" ? 2 : 1;
 const rows = data.slots / columns, radial = data.size > 12 || rows > 16;
 // cells without letters have a colour of their own each, neighbours alike, so that waves can be seen
-const palette = radial && rows > 8 ? Array.from({ length: rows }, (_, i) => `oklch(0.56 0.15 ${360 * i / rows})`) : data.colours;
+const palette = !radial || rows <= 8 ? data.colours
+  : Array.from({ length: rows }, (_, i) => `oklch(0.56 0.15 ${360 * i / rows})`);
 const SPOKE = 225;
 const start = data.size === 2 ? Math.PI : -Math.PI / 2;
 const angle = (rank) => start + 2 * Math.PI * rank / data.size;
@@ -27,14 +33,17 @@ function ellipse(a, b) {                                // a point for every ran
 }
 
 function cards() {                                      // upright cards on an ellipse, as large as they fit
-  const W = 1700, H = 1000, cell = { w: columns === 2 ? 54 : Math.max(96, 17 * (sums ? data.size : 0)), h: 25, gap: 3, left: 30, top: 34 };
-  if (columns === 2) Object.assign(cell, { left: 8, top: 50 });
+  const W = 1700, H = 1000, cell = columns === 2 ? { w: 54, h: 25, gap: 3, left: 8, top: 50 }
+    : { w: Math.max(96, 17 * (sums ? data.size : 0)), h: 25, gap: 3, left: 30, top: 34 };
   const w = cell.left + columns * (cell.w + 6) + 2, h = cell.top + rows * (cell.h + cell.gap) + 6;
   const place = (k) => data.size === 1 ? [[W / 2, H / 2]]
     : ellipse((W - w * k - 20) / 2, (H - h * k - 20) / 2).map(([x, y]) => [W / 2 + x, H / 2 + y]);
   const room = Math.max(20, 90 - 6 * data.size);        // between cards, for what flies there
-  const apart = (k) => { const at = place(k); return w * k < W * 0.3 && h * k < H * 0.37 && at.every(([x, y], i) => at.every(
-    ([u, v], j) => i >= j || Math.abs(x - u) > w * k + room || Math.abs(y - v) > h * k + room)); };
+  const apart = (k) => {
+    const at = place(k), free = (x, y, u, v) => Math.abs(x - u) > w * k + room || Math.abs(y - v) > h * k + room;
+    return w * k < W * 0.3 && h * k < H * 0.37
+      && at.every(([x, y], i) => at.every(([u, v], j) => i >= j || free(x, y, u, v)));
+  };
   let k = 3;
   while (k > 0.3 && !apart(k)) k -= 0.02;
   const centres = place(k);
@@ -43,21 +52,19 @@ function cards() {                                      // upright cards on an e
     const t = Math.min((w * k / 2 + 5) / Math.abs(dx || 1e-9), (h * k / 2 + 5) / Math.abs(dy || 1e-9));
     return [x + dx * t, y + dy * t];
   };
-  return { W, H, cell, port, size: [w, h], token: Math.min(32, 15 * k), at: centres.map(([x, y]) =>
-    `translate(${x - w * k / 2} ${y - h * k / 2}) scale(${k})`) };
+  const at = centres.map(([x, y]) => `translate(${x - w * k / 2} ${y - h * k / 2}) scale(${k})`);
+  return { W, H, cell, port, size: [w, h], token: Math.min(32, 15 * k), at };
 }
 
 function spokes() {                                     // cells in a row outwards from the circle
-  const R = 300, L = SPOKE, cell = { w: Math.min(90, 2 * Math.PI * R / data.size * 0.84) / columns, gap: 0, left: 0, top: 26 };
-  cell.h = Math.min(60, L / rows);
-  cell.gap = cell.h > 3 ? Math.min(2, cell.h / 5) : 0;
-  cell.h -= cell.gap;
-  const w = columns * cell.w, h = L + cell.top;
+  const R = 300, each = Math.min(60, SPOKE / rows), gap = each > 3 ? Math.min(2, each / 5) : 0;
+  const around = Math.min(90, 2 * Math.PI * R / data.size * 0.84);
+  const cell = { w: around / columns, h: each - gap, gap, left: 0, top: 26 };
+  const w = columns * cell.w, h = SPOKE + cell.top;
   const point = (rank, r) => [570 + r * Math.cos(angle(rank)), 570 + r * Math.sin(angle(rank))];
-  return { W: 1140, H: 1140, cell, size: [w, h], token: 17, port: (a) => point(a, R - 8), at: data.letters.map((_, rank) => {
-    const [x, y] = point(rank, R + h);
-    return `translate(${x} ${y}) rotate(${angle(rank) * 180 / Math.PI + 90}) translate(${-w / 2} 0)`;
-  }) };
+  const at = data.letters.map((_, rank) =>
+    `translate(${point(rank, R + h)}) rotate(${angle(rank) * 180 / Math.PI + 90}) translate(${-w / 2} 0)`);
+  return { W: 1140, H: 1140, cell, size: [w, h], token: 17, port: (rank) => point(rank, R - 8), at };
 }
 
 const layout = radial ? spokes() : cards();

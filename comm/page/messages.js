@@ -30,7 +30,7 @@ function bundles(k, moves) {                            // messages of one look 
   return found.values();
 }
 
-let picked = false;                                     // on spokes a rank is chosen from the start; fade when one was asked for
+let picked = false;                                     // on spokes a rank is chosen from the start: fade none for it
 
 function tokens(k) {                                    // what flies in step k: a function that puts it at time t
   const group = $("flight"), moves = data.steps[k - 1].moves;
@@ -55,10 +55,12 @@ function token(group, k, move) {
   const [source, , sent] = move, held = sent.map((slot) => states[k - 1][source][slot]);
   let text = held.join(" ");
   if (sums) text = sent.length > 1 ? `chunks ${ranges(sent)}`
-    : `${sent[0]}: ${[...new Set(summands(held[0]))].sort((a, b) => a - b).map((r) => data.letters[r]).join("")}`;
-  if (text.length > 13) text = sent.length === 1 ? `chunk ${sent[0]}` : `${sent.length} ${columns === 2 ? "blocks" : "chunks"}`;
+    : `${sent[0]}: ${summands(held[0]).map((r) => data.letters[r]).join("")}`;
+  const unit = columns === 2 ? "blocks" : "chunks";
+  if (text.length > 13) text = sent.length === 1 ? `chunk ${sent[0]}` : `${sent.length} ${unit}`;
   const size = layout.token, w = size * (0.62 * text.length + 1), one = make("g", { class: "token" }, group);
-  make("rect", { x: -w / 2, y: -size * 0.8, width: w, height: size * 1.6, rx: size * 0.5, fill: ink(tint(k, move)) }, one);
-  make("text", { y: size * 0.36, "font-size": size }, one).textContent = text;
+  const fill = ink(tint(k, move));
+  make("rect", { x: -w / 2, y: -size * 0.8, width: w, height: size * 1.6, rx: size * 0.5, fill }, one);
+  write(text, { y: size * 0.36, "font-size": size }, one);
   return one;
 }

@@ -5,15 +5,15 @@ const groups = data.letters.map((_, rank) => build(rank));
 const drawn = data.letters.map(() => []);
 
 function build(rank) {
-  const group = make("g", { class: "rank", tabindex: 0, role: "group", transform: layout.at[rank], "data-rank": rank }, $("ranks"));
   const [w, h] = layout.size, cell = layout.cell;
-  make("rect", { class: "card", width: w, height: h, rx: radial ? 2 : 7, ...(radial ? { "fill-opacity": 0 } : {}) }, group);
-  const name = make("text", { class: "name", x: radial ? w / 2 : 10, y: radial ? 20 : 24, "font-size": data.size > 32 ? 17 : 21,
-    ...(radial ? { "text-anchor": "middle" } : {}) }, group);
-  name.textContent = upper[rank];
-  group.sum = make("text", { class: "sum", x: w - 8, y: 23, "font-size": 13, "text-anchor": "end" }, group);
-  if (columns === 2 && !radial) ["has for", "got from"].forEach((text, i) => { make("text", { class: "sum", x: cell.left
-    + i * (cell.w + 6) + cell.w / 2, y: 45, "font-size": 12, "text-anchor": "middle" }, group).textContent = text; });
+  const group = make("g", { class: "rank", tabindex: 0, role: "group", transform: layout.at[rank] }, $("ranks"));
+  group.dataset.rank = rank;
+  make("rect", { class: "card", width: w, height: h, rx: radial ? 2 : 7 }, group);
+  write(upper[rank], { class: "name", x: radial ? w / 2 : 10, y: radial ? 20 : 24,
+    "font-size": data.size > 32 ? 17 : 21, "text-anchor": radial ? "middle" : "start" }, group);
+  group.sum = write("", { class: "sum", x: w - 8, y: 23, "font-size": 13, "text-anchor": "end" }, group);
+  if (columns === 2 && !radial) ["has for", "got from"].forEach((text, i) => write(text, { class: "sum", y: 45,
+    x: cell.left + i * (cell.w + 6) + cell.w / 2, "font-size": 12, "text-anchor": "middle" }, group));
   for (let slot = 0; slot < data.slots; slot++) cells[rank].push(buildCell(group, slot, cell));
   group.addEventListener("click", () => choose(rank));
   group.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(rank); });
@@ -30,7 +30,7 @@ function buildCell(group, slot, cell) {
   made.fill = make("path", {}, made);
   make("rect", { class: "frame", width: cell.w, height: cell.h, rx: radial ? 0 : 3 }, made);
   if (!radial && columns === 1) {
-    make("text", { class: "slot", x: -7, y: 18, "font-size": 15, "text-anchor": "end" }, made).textContent = slot;
+    write(slot, { class: "slot", x: -7, y: 18, "font-size": 15, "text-anchor": "end" }, made);
   }
   made.tip = make("title", {}, made);
   return made;
@@ -41,7 +41,7 @@ function paint(rank, slot, k) {
   const key = `${text}${mark}`;
   if (drawn[rank][slot] === key) return;
   drawn[rank][slot] = key;
-  const cell = layout.cell, there = text === data.empty ? [] : sums ? [...new Set(summands(text))].sort((a, b) => a - b) : [0];
+  const cell = layout.cell, there = text === data.empty ? [] : sums ? summands(text) : [0];
   const width = cell.w / (sums ? data.size : 1);
   let d = radial && there.length ? `M0 0h${cell.w * there.length / (sums ? data.size : 1)}v${cell.h}H0z` : "";
   for (let i = 0, j; !radial && i < there.length; i = j) {
@@ -57,15 +57,16 @@ function paint(rank, slot, k) {
   made.querySelectorAll(".mark").forEach((old) => old.remove());
   if (radial) return;
   const names = sums ? there.map((r) => data.letters[r]) : there.map(() => text);
-  names.forEach((name, i) => { make("text", { class: "mark", x: ((sums ? there[i] : 0) + 0.5) * width, y: 18,
-    "font-size": sums ? Math.min(16, width) : 15 }, made).textContent = name; });
+  names.forEach((name, i) => write(name, { class: "mark", x: ((sums ? there[i] : 0) + 0.5) * width, y: 18,
+    "font-size": sums ? Math.min(16, width) : 15 }, made));
 }
 
 function show(k) {
   for (let rank = 0; rank < data.size; rank++) {
     for (let slot = 0; slot < data.slots; slot++) paint(rank, slot, k);
     groups[rank].setAttribute("aria-label", `Rank ${upper[rank]} holds ${radial
-      ? `${states[k][rank].filter((text) => text !== data.empty).length} of ${data.slots}` : states[k][rank].join(", ")}`);
+      ? `${states[k][rank].filter((text) => text !== data.empty).length} of ${data.slots}`
+      : states[k][rank].join(", ")}`);
     if (!radial && data.carries) groups[rank].sum.textContent = `sent ${amount(leaving[k][rank])}`;
   }
   fillTable(k);
@@ -88,7 +89,7 @@ function fillPanel(k) {
   if (!radial) return;
   $("panel").querySelector("h2").textContent = `Rank ${upper[chosen]}: sent ${amount(leaving[k][chosen])}`;
   $("panel").querySelector("ol").replaceChildren(...states[k][chosen].map((text, slot) => {
-    const line = document.createElement("li"), head = document.createElement("b"), body = document.createElement("span");
+    const [line, head, body] = ["li", "b", "span"].map((tag) => document.createElement(tag));
     const count = text === data.empty ? 0 : text.split("+").length;
     head.textContent = data.heads[slot];
     body.textContent = !sums || count < 2 ? text : `${count} of ${data.size}: ${text}`;

@@ -34,14 +34,16 @@ for (const step of data.steps) {
   leaving.push(total);
 }
 
-const summands = (text) => text.split("+").map((part) => owner.get(part.replace(/\d+$/, "")));
+const summands = (text) => [...new Set(text.split("+").map((part) => owner.get(part.replace(/\d+$/, ""))))]
+  .sort((a, b) => a - b);                               // the ranks whose summands are in a sum
 const changed = (k, rank, slot) => k > 0 && states[k][rank][slot] !== states[k - 1][rank][slot];
 const tone = (slot, text) => (data.kind === "blocks" ? +text.match(/\d+$/)[0] : slot) % palette.length;
 const hue = (slot, text) => palette[tone(slot, text)];
 
 function amount(chunks) {
   if (data.bytes !== null) {
-    const bytes = data.bytes * chunks / data.chunks, power = Math.min(5, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
+    const bytes = data.bytes * chunks / data.chunks;
+    const power = Math.min(5, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
     return `${+(bytes / 1000 ** power).toPrecision(4)} ${["B", "kB", "MB", "GB", "TB", "PB"][power]}`;
   }
   const gcd = (a, b) => b ? gcd(b, a % b) : a, divisor = gcd(chunks, data.chunks) || 1;

@@ -6,17 +6,22 @@ const speed = () => +$("speed").value;
 function tell(k) {
   $("number").textContent = k ? `Step ${k} of ${last}` : last ? "At the start" : "Nothing to do";
   $("verb").textContent = k ? data.steps[k - 1].verb : "";
-  const moves = k ? data.steps[k - 1].moves : [], counts = leaving[k].map((total, r) => k ? total - leaving[k - 1][r] : 0);
-  const top = Math.max(...counts);
-  $("sent").textContent = !last ? "one rank has everything already" : k === 0
-    ? `${last} step${last > 1 ? "s" : ""} to come` : !data.carries ? `${moves.length} messages without data`
-    : `${moves.length} message${moves.length > 1 ? "s" : ""}, ${Math.min(...counts) === top ? "" : "at most "}${amount(top)} from a rank;`
-    + ` so far ${Math.min(...leaving[k]) === Math.max(...leaving[k]) ? "" : "at most "}${amount(Math.max(...leaving[k]))}`;
+  $("sent").textContent = amounts(k);
   $("slider").value = k;
   $("slider").setAttribute("aria-valuetext", $("number").textContent);
   $("first").disabled = $("back").disabled = k === 0;
   $("last").disabled = $("forward").disabled = k === last;
   document.body.dataset.step = k;
+}
+
+function amounts(k) {                                   // how many messages, and how much left each rank
+  if (!last) return "one rank has everything already";
+  if (k === 0) return `${last} step${last > 1 ? "s" : ""} to come`;
+  const count = data.steps[k - 1].moves.length, said = `${count} message${count === 1 ? "" : "s"}`;
+  if (!data.carries) return `${said} without data`;
+  const most = (chunks) => (Math.min(...chunks) < Math.max(...chunks) ? "at most " : "") + amount(Math.max(...chunks));
+  return `${said}, ${most(leaving[k].map((total, rank) => total - leaving[k - 1][rank]))} from a rank; `
+    + `so far ${most(leaving[k])}`;
 }
 
 function land() {                                       // whatever flies is there at once
@@ -86,7 +91,8 @@ $("ranks").addEventListener("click", () => { picked = true; routes(now); });
 
 const keys = { ArrowRight: "forward", ArrowLeft: "back", Home: "first", End: "last", " ": "play" };
 document.addEventListener("keydown", (event) => {
-  if (!(event.key in keys) || event.target.tagName === "SELECT" || event.altKey || event.ctrlKey || event.metaKey) return;
+  const other = event.target.tagName === "SELECT" || event.altKey || event.ctrlKey || event.metaKey;
+  if (!(event.key in keys) || other) return;
   if (event.key === " " && event.target.closest("button, summary")) return;  // it presses what has the focus
   event.preventDefault();
   $(keys[event.key]).click();
