@@ -152,6 +152,7 @@ class _Lab:
         post = (best["many", 4] - exchange[0]) / max(1, self.peers - 1) if self.peers > 1 else exchange[0]
         model = DEFAULT._replace(exchange=rising(tried, exchange), send=rising(tried, send),
                                  post=max(post, exchange[0] / 10), combine=rising(tried, combine),
+                                 alone=rising(tried, [best["add", n] for n in tried]),
                                  crowd=self.worst(crowd(self.endpoint.nodes)), source="measured")
         if not shared:
             return sane(model)

@@ -60,7 +60,8 @@ class Model(NamedTuple):
     meet: float  # all ranks of a node wait for each other
     read: Curve  # copying from a neighbour's memory
     add: Curve  # adding what is in a neighbour's memory
-    crowd: float = 1.0  # how many times what a rank does by itself takes when all ranks do, of when one does
+    alone: Curve = line(0.0, 0.0)  # combining, when the other ranks only wait: counts where ranks share cores
+    crowd: float = 1.0  # ranks that share a core
     source: str = "default"  # "measured" here, "cached" from an earlier job, "given"
 
     @classmethod
@@ -125,16 +126,22 @@ def seconds_of(found, nbytes, model):
 
 
 def _seconds(load, chunk, model):
-    seconds, work = load.meets * model.meet, 0.0
+    """What one rank's part of a round takes. Costs are those of all ranks at work; few are faster on few cores."""
+    share = (1 + (model.crowd - 1) * load.busy) / model.crowd
+    seconds = load.meets * model.meet
     if messages := max(load.sends, load.receives):
         curve = model.exchange if load.sends and load.receives else model.send
         longest = chunk * max(load.out, load.into) / messages
-        seconds += curve(0) + (messages - 1) * model.post + messages * (curve(longest) - curve(0))
-    for curve, count, chunks in ((model.combine, load.combines, load.combined), (model.read, load.reads, load.read),
-                                 (model.add, load.adds, load.added)):
+        seconds += curve(0) + (messages - 1) * model.post * share + messages * (curve(longest) - curve(0))
+    if load.combines:
+        each = chunk * load.combined / load.combines
+        most = model.combine(each)
+        least = min(most, model.alone(each)) if model.crowd > 1 else most
+        seconds += load.combines * (least + (most - least) * load.busy)
+    for curve, count, chunks in ((model.read, load.reads, load.read), (model.add, load.adds, load.added)):
         if count:
-            work += count * curve(chunk * chunks / count)
-    return seconds + work * (1 + (model.crowd - 1) * load.busy) / model.crowd
+            seconds += count * curve(chunk * chunks / count) * share
+    return seconds
 
 
 def candidates(collective, size, nodes=None):

@@ -34,7 +34,7 @@ class Load(NamedTuple):
     read: float = 0
     adds: int = 0  # additions from shared memory
     added: float = 0
-    busy: float = 1  # how many of the other ranks copy or add in this round as well: 0 none, 1 all
+    busy: float = 1  # how many of the other ranks copy, add or have several messages as well: 0 none, 1 all
 
 
 SENDS, RECEIVES, OUT, INTO, COMBINES, COMBINED, MEETS, READS, READ, ADDS, ADDED, _ = range(12)
@@ -65,7 +65,8 @@ def profile(name, size, transport=MESSAGES, nodes=None, options=()):
     for items in all_rounds:
         table = _loads(items, size, transport, nodes)
         sent += sum((item.to != NONE) * item.chunks.shape[1] for item in items if isinstance(item, Send))
-        at_work = int(np.count_nonzero(table[:, [COMBINES, READS, ADDS]].any(axis=1)))
+        several = table[:, [SENDS, RECEIVES]].max(axis=1) > 1
+        at_work = int(np.count_nonzero(several | table[:, [COMBINES, READS, ADDS]].any(axis=1)))
         busy = max(0, at_work - 1) / max(1, size - 1)
         loads = tuple(Load(*row, busy) for row in sorted(set(map(tuple, table.tolist()))))
         phases[loads] = phases.get(loads, 0) + 1

@@ -62,10 +62,10 @@ def test_staging_copies_what_is_shown():
 
 def test_on_few_cores_a_rank_that_works_alone_is_faster():
     """Costs are those of all ranks at work at once; at the root of a star one adds while the others wait."""
-    crowded = MODEL._replace(crowd=2.0)
-    moved = 2 * (3 * ALPHA + 3 * M * BETA)
-    assert predict("star_all_reduce", 4, M, MODEL) == pytest.approx(moved + 3 * M * GAMMA)
-    assert predict("star_all_reduce", 4, M, crowded) == pytest.approx(moved + 3 * M * GAMMA / 2)
+    crowded = MODEL._replace(crowd=2.0, alone=line(0, GAMMA / 4))
+    moved = 2 * 3 * M * BETA
+    assert predict("star_all_reduce", 4, M, MODEL) == pytest.approx(6 * ALPHA + moved + 3 * M * GAMMA)
+    assert predict("star_all_reduce", 4, M, crowded) == pytest.approx(4 * ALPHA + moved + 3 * M * GAMMA / 4)
     assert predict("ring_all_reduce", 4, M, crowded) == predict("ring_all_reduce", 4, M, MODEL)
 
 
