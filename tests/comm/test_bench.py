@@ -30,7 +30,7 @@ sys.exit(main(["bench", "{0}", "--sizes", "4KiB", "--algorithms", "{1}", "--with
 @pytest.mark.parametrize("size", [2, 3])
 def test_every_collective_is_right_beside_mpi(size, tmp_path):
     table, picture = tmp_path / "times.csv", tmp_path / "times.png"
-    ended = mpirun(size, "-m", "comm", "bench", "--sizes", "4,3000" if size == 2 else "3000", "--csv", table, "--plot",
+    ended = mpirun(size, "-m", "comm", "bench", "--sizes", "4" if size == 2 else "3000", "--csv", table, "--plot",
                    picture, "--without-gloo", MINIGPT_CACHE=tmp_path, MINIGPT_COMM_CHECK="0")
     assert ended.returncode == 0, ended.stdout
     assert "WRONG" not in ended.stdout
@@ -42,7 +42,7 @@ def test_every_collective_is_right_beside_mpi(size, tmp_path):
         assert all(float(one["seconds"]) > 0 and int(one["wrong"]) == 0 for one in mine)
     chosen = [one for one in rows if one["collective"] == "all_reduce" and one["chosen"]]
     assert len(chosen) >= 2
-    ring = next(one for one in rows if one["algorithm"] == "ring_reduce_scatter" and int(one["nbytes"]) > 100)
+    ring = next(one for one in rows if one["algorithm"] == "ring_reduce_scatter")
     assert float(ring["sent"]) == int(ring["nbytes"]) * (size - 1) / size
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
