@@ -187,7 +187,7 @@ class Binder:
             calls.append(partial(self._device.copy, memory.target(place), memory.view(place)))
         if self._op == "mean":
             memory.fresh.clear()
-            calls += [partial(_divide, memory.target(place), self._endpoint.size) for place in memory.runs(slots)]
+            calls += [partial(divide, memory.target(place), self._endpoint.size) for place in memory.runs(slots)]
         if self._window is not None:
             return [Move([], [self._window.barrier], self._window.post, calls, [])]
         return [Move([], [], list, calls, [])] if calls else []
@@ -215,7 +215,7 @@ def _common(mine, theirs):
             theirs.insert(0, b._replace(start=b.start + n))
 
 
-def _divide(total, size):
+def divide(total, size):
     """The mean from the sum, in place; 16-bit floats are divided in float32, as they were added."""
     if total.dtype.itemsize == 2:
         total[...] = total.astype(np.float32) / np.float32(size)

@@ -13,6 +13,8 @@ def as_array(x):
     x = np.asarray(x)
     if x.dtype.hasobject:
         raise TypeError(f"comm moves the bytes of numbers and cannot move dtype {x.dtype}: convert it first")
+    if not x.dtype.itemsize:
+        raise TypeError(f"dtype {x.dtype!r} has no bytes to move: expected one with at least 1")
     return x
 
 
@@ -65,12 +67,12 @@ def copy_of(x):
     return copy
 
 
-def check_writable(out):
-    """Raise unless `out` is an array that can be written."""
+def check_writable(out, name="out"):
+    """Raise unless `out` is an array that can be written. name: of the argument."""
     if not on_device(out) and not isinstance(out, np.ndarray):
-        raise TypeError(f"out is a {type(out).__name__}: expected an array")
+        raise TypeError(f"{name} is a {type(out).__name__}: expected an array")
     if not on_device(out) and not out.flags.writeable:
-        raise ValueError("out is read-only: pass an array that can be written")
+        raise ValueError(f"{name} is read-only: pass an array that can be written")
 
 
 def check_out(out, shape, dtype):

@@ -25,13 +25,16 @@ class Plan:
     other's memory (comm/shared.py).
     `run()` blocks and counts one call in `tally`. `start()` begins and returns; `poll()` goes as far as it can
     without waiting and says whether it is done; `wait()` finishes. A plan may be run again when it is done.
+    flights: None, or all that is in flight on this rank (comm/flights.py): what was started is carried on while
+    the rank waits for anything else, and all the rest while it waits for this.
     """
+
+    flights = None
 
     def __init__(self, endpoint, rule, flat, cuts, op="sum", device=host, tag=COLLECTIVE_TAG, *, source=None,
                  out=None, out_cuts=(), first=None, promised=None, kept=False, window=None):
         self.flat, self.out = flat, out
         self._endpoint = endpoint
-        self._at = 0
         memory = Memory(flat, cuts, source, out, out_cuts)
         self._moves = Binder(endpoint, memory, op, device, tag, kept, window).moves(rule, promised)
         if first is not None:
@@ -41,21 +44,30 @@ class Plan:
         self.sent = sum(nbytes for _, nbytes in self.peers.values())  # bytes that leave this rank in one run
         self.tally = Tally(flat.nbytes, self.sent, self.peers)
         self._calls = [call for moves in _together(self._moves) for call in _calls(endpoint, moves)]
+        self._at = len(self._moves)  # it is done
 
     def announce(self, call):
         """Have `call` made before every run."""
         self._moves.insert(0, Move([call], [], list, [], []))
         self._calls.insert(0, call)
+        self._at = len(self._moves)
 
     def run(self):
+        if self.flights:
+            self.flights.run(self)
+            return
         for call in self._calls:
             call()
         self.tally.calls += 1
 
     def start(self):
+        if self._at < len(self._moves):
+            raise RuntimeError("this plan is in flight: wait() for it before it is run or started again")
         self.tally.calls += 1
         self._at = -1
         self._advance()
+        if self.flights is not None and self._at < len(self._moves):
+            self.flights.add(self)
 
     def poll(self):
         while self._at < len(self._moves):
@@ -64,7 +76,11 @@ class Plan:
             self._finish()
         return True
 
+    test = poll  # as a Handle's
+
     def wait(self):
+        if self.flights is not None:
+            self.flights.carry_on(self.poll)
         while self._at < len(self._moves):
             self._endpoint.wait(self._requests)
             self._finish()
@@ -78,6 +94,8 @@ class Plan:
         self._at += 1
         if self._at < len(self._moves):
             self._requests = _begin(self._moves[self._at])
+        elif self.flights is not None:
+            self.flights.remove(self)
 
 
 def _together(moves):

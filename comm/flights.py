@@ -35,7 +35,7 @@ class Flights:
     """Everything that is in flight on one rank."""
 
     def __init__(self):
-        self._handles = []
+        self._handles = []  # and plans that were started
 
     def __bool__(self):
         return bool(self._handles)
@@ -47,8 +47,13 @@ class Flights:
         handle.test()
         return handle
 
+    def add(self, plan):
+        self._handles.append(plan)
+
     def remove(self, handle):
-        self._handles.remove(handle)
+        """It is done; what was done as soon as it was started never came here."""
+        if handle in self._handles:
+            self._handles.remove(handle)
 
     def progress(self):
         """Carry on everything a little; how much is still in flight?"""

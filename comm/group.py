@@ -143,7 +143,10 @@ class Group(Jobs, PointToPoint):
         """
         if color is not None and index(color) < 0:
             raise ValueError(f"color={color}: expected an int from 0, or None to be in no group")
-        mine = np.array([[-1 if color is None else color, self.rank if key is None else index(key)]])
+        mine = [-1 if color is None else index(color), self.rank if key is None else index(key)]
+        if not all(-1 << 63 <= number < 1 << 63 for number in mine):
+            raise ValueError(f"color={color}, key={key}: expected integers of 64 bits")
+        mine = np.array([mine], np.int64)
         self._begin("split", mine)
         colors, keys = self._run(self._all_gather(mine, 0, None)).T
         members = sorted((r for r in range(self.size) if colors[r] == mine[0, 0]), key=lambda r: (keys[r], r))

@@ -10,7 +10,7 @@ from comm.execute import COLLECTIVE_TAG, Plan
 from comm.schedule import ROOTED, bounds, everyone, rounds
 from comm.shared import Window, Windows, fits, offsets
 
-TAGS = 1 << 12  # collectives in flight at once
+TAGS = (1 << 12) - 2  # collectives in flight at once, and plans of the caller's
 
 
 class Plans:
@@ -25,14 +25,14 @@ class Plans:
         self._endpoint, self._ledger, self._limit = endpoint, ledger, limit
         self._kept = OrderedDict()
         self._scratch = host.empty(0, "u1")
-        self._in_flight = 0
+        self._in_flight = self._agreed = 0
         self.windows = Windows(endpoint, all_agree)
 
     def new(self, operation, choice, flat, cuts=None, *, root=0, flying=False, block=None, agreed=False, **how):
         """A plan. cuts: None for even chunks. flying: it gets messages of its own. The rest: see Plan.
 
-        block: the shared memory that all its arrays lie in. agreed: all ranks make it at the same time; else some
-        may have kept one.
+        block: the shared memory that all its arrays lie in. agreed: all ranks make it at the same time, and it gets
+        messages of its own; else some may have kept one.
         """
         endpoint, (name, options) = self._endpoint, choice[:2]
         algorithm = ALGORITHMS[name]
@@ -43,6 +43,9 @@ class Plans:
         if flying:
             self._in_flight += 1
             how["tag"] = COLLECTIVE_TAG + 2 + self._in_flight % TAGS
+        elif agreed:  # it may be started too, and be in flight for longer than any number of others
+            self._agreed += 1
+            how["tag"] = COLLECTIVE_TAG + 2 + TAGS + self._agreed % TAGS
         key = tuple(options.items())
         window = self._window(name, key, block, flat, how, agreed) if choice.window and endpoint.size > 1 else None
         plan = Plan(endpoint, lambda rank, size: _of_one(name, rank, size, key), flat, cuts, window=window, **how)

@@ -28,14 +28,14 @@ class PointToPoint:
         if out is None:
             if shape is None or dtype is None:
                 raise ValueError("recv must know what comes: pass out=, or shape= and dtype=")
-            out = host.like(_shape(shape), dtype)
+            out = host.like(shape_of(shape), dtype)
         return self._message("recv", None, None, out, source, tag)
 
     def sendrecv(self, array, to, source, out=None, shape=None, dtype=None, tag=0):
         """Send `array` and receive at the same time; what comes is shaped like `array` unless told."""
         array = buffers.as_array(array)
         if out is None:
-            shape = array.shape if shape is None else _shape(shape)
+            shape = array.shape if shape is None else shape_of(shape)
             out = device_of(array).like(shape, array.dtype if dtype is None else dtype)
         return self._message("sendrecv", array, to, out, source, tag)
 
@@ -79,7 +79,7 @@ class PointToPoint:
         return rank
 
 
-def _shape(shape):
+def shape_of(shape):
     lengths = tuple(map(index, np.atleast_1d(shape).tolist()))
     if min(lengths, default=0) < 0:
         raise ValueError(f"shape={shape}: expected lengths from 0")

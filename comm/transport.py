@@ -167,7 +167,7 @@ class MPIRanks:
     def split(self, color, members):
         """The end of a new group: `members` are its ranks here, in its order; None for a rank in no group."""
         key = 0 if color is None else members.index(self.rank)
-        comm = self._comm.Split(MPI.UNDEFINED if color is None else color, key)
+        comm = self._comm.Split(MPI.UNDEFINED if color is None else min(members), key)  # a color may be too large
         self._splits += 1
         if color is None:
             return None

@@ -1,10 +1,12 @@
 """What the jobs of all collectives share."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from comm import buffers
 from comm.algorithms import ALGORITHMS
-from comm.bind import COMBINE
+from comm.bind import COMBINE, divide
 from comm.choose import Choice
 from comm.device import Staging, device_of, host
 
@@ -97,8 +99,21 @@ def check_op(op, dtype):
         raise TypeError(f"a {op} of bool is not defined: convert to integers, or take op='max' (any) or 'min' (all)")
     if op == "mean" and dtype.kind in "iu":
         raise TypeError(f"a mean of {dtype} is no {dtype}: convert to floats first, or take op='sum'")
-    if dtype.kind in "USMm" and not (dtype.kind == "m" and op != "prod") or dtype.names:
+    if not _combines(op, dtype):
         raise TypeError(f"arrays of dtype {dtype} can be moved, but not combined by {op!r}: expected numbers")
+
+
+@lru_cache
+def _combines(op, dtype):
+    """Has NumPy what it takes? Tried before anything is sent, not when the first summand has come."""
+    total = np.zeros(1, dtype)
+    try:
+        COMBINE[op](total, total, out=total)
+        if op == "mean":
+            divide(total, 2)
+    except TypeError:
+        return False
+    return dtype.kind not in "US"
 
 
 def check_rows(operation, x):

@@ -7,6 +7,7 @@ import numpy as np
 from comm import buffers
 from comm.device import device_of, host
 from comm.jobs.base import Base, check_op, is_contiguous
+from comm.point_to_point import shape_of
 from comm.schedule import bounds
 
 OPERATIONS = ("all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather", "all_to_all")
@@ -18,6 +19,7 @@ class Planned(Base):
     def _plan(self, operation, buffer, op, root, out, algorithm):
         if operation not in OPERATIONS:
             raise ValueError(f"operation={operation!r}: expected one of {', '.join(OPERATIONS)}")
+        buffers.check_writable(buffer, "buffer")
         buffer, root = buffers.as_array(buffer), self._peer(root)
         self._check_buffers(operation, buffer, out)
         if operation in ("all_reduce", "reduce", "reduce_scatter"):
@@ -29,6 +31,7 @@ class Planned(Base):
         plan = self._plans.new(operation, choice, **self._memory(operation, arrays, root, buffer), op=op,
                                device=device_of(buffer), root=root, kept=True, agreed=True,
                                block=block if choice.window else None)
+        plan.flights = self._flights
         plan.buffer, plan.result = buffer, self._result(operation, buffer, out, root)
         if self._checker is not None:
             plan.announce(partial(self._begin, f"planned {operation}", buffer, f"{op}, root {root}"))
@@ -81,7 +84,9 @@ class Planned(Base):
         return buffer if out is None else out
 
     def _empty(self, shape, dtype):
-        shape = tuple(np.atleast_1d(np.asarray(shape, int)).tolist()) if not isinstance(shape, tuple) else shape
+        shape = shape_of(shape)
+        if dtype.hasobject or not dtype.itemsize:
+            raise TypeError(f"dtype {dtype}: expected one whose elements are a fixed number of bytes")
         self._begin("empty", np.empty(0, dtype), f"shape {shape}")
         return self._plans.windows.empty(shape, dtype)
 
