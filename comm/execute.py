@@ -79,7 +79,7 @@ class Plan:
     test = poll  # as a Handle's
 
     def wait(self):
-        if self.flights is not None:
+        if self.flights and not self.flights.only(self):
             self.flights.carry_on(self.poll)
         while self._at < len(self._moves):
             self._endpoint.wait(self._requests)

@@ -27,14 +27,17 @@ class Handle:
 
     def wait(self):
         """Finish, and return what the blocking call returns."""
+        if self._flights.only(self):
+            self._plan.wait()
         self._flights.carry_on(self.test)
         return self._result
 
 
 class Flights:
-    """Everything that is in flight on one rank."""
+    """Everything that is in flight on one rank. checked: ranks that wait for each other's calls carry theirs on."""
 
-    def __init__(self):
+    def __init__(self, checked=False):
+        self._checked = checked
         self._handles = []  # and plans that were started
 
     def __bool__(self):
@@ -49,6 +52,10 @@ class Flights:
 
     def add(self, plan):
         self._handles.append(plan)
+
+    def only(self, handle):
+        """May its rank wait for it alone, so that the transport sees who waits for whom? Not if more is in flight."""
+        return not self._checked and self._handles == [handle]
 
     def remove(self, handle):
         """It is done; what was done as soon as it was started never came here."""

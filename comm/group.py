@@ -30,7 +30,7 @@ class Group(Jobs, PointToPoint):
         self._endpoint, self.name = endpoint, name
         self.rank, self.size, self.ranks, self.nodes = endpoint.rank, endpoint.size, endpoint.ranks, endpoint.nodes
         self.ledger = Ledger(name, parent and parent.ledger)
-        self._flights = parent._flights if parent else Flights()
+        self._flights = parent._flights if parent else Flights(doctor)
         self._plans = Plans(endpoint, self.ledger, self._all_agree)
         self._chooser = Chooser(endpoint)
         self._checker = check.Checker(endpoint, name, self._flights.progress) if doctor else None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import comm
 from tests.ranks import run
 
 
@@ -108,6 +109,25 @@ def every_check(group):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_on_threads(check, size):
     run(size, check)
+
+
+def a_handle(group):
+    if group.rank == 0:
+        group.all_reduce_async(np.ones(5)).wait()
+
+
+def a_plan(group):
+    plan = group.plan("all_reduce", np.ones(5))
+    if group.rank == 0:
+        plan.start()
+        plan.wait()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("only_rank_0_waits_for", [a_handle, a_plan])
+def test_a_rank_is_told_what_it_waits_for_in_vain(only_rank_0_waits_for):
+    with pytest.raises(comm.Deadlock, match="rank 0 waits in .*all_reduce"):
+        comm.run(2, only_rank_0_waits_for, checked=False)
 
 
 @pytest.mark.mpi
