@@ -7,6 +7,7 @@ from comm.commands import COMMANDS
 
 EXAMPLES = """examples:
   python -m comm table ring_all_reduce --ranks 4   the article's table, step by step
+  python -m comm draw ring_all_reduce -o ring.html a page that plays the steps
   python -m comm prove                             every algorithm on paper, up to 1024 ranks
   python -m comm simulate all_reduce --bytes 350G --ranks 64        what each costs on a cluster
   mpirun -n 2 python -m comm why all_reduce --bytes 1M --measure    which is taken here, and why

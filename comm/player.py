@@ -16,6 +16,9 @@ from comm.render import EMPTY, headline, letter, slots, states
 LIMIT = 64
 """More ranks than this cannot be told apart on a circle."""
 
+MOST_CHUNKS = 128
+"""More rows than this cannot be told apart, whatever the ranks."""
+
 PARTS = ("replay", "layout", "ranks", "messages", "time")
 """The scripts of the page, in comm/page, in the order in which they run."""
 
@@ -25,7 +28,7 @@ SUMS = ("all_reduce", "reduce_scatter", "reduce", "barrier")
 def player(name, size, root=0, bytes=None, **options):
     """The text of the page. bytes: of one whole message; None: amounts are shown as parts of M.
 
-    Raises ValueError for more than LIMIT ranks, and for options that the rule refuses.
+    Raises ValueError for more than LIMIT ranks or MOST_CHUNKS chunks, and for options that the rule refuses.
     """
     played = json.dumps(script(name, size, root, bytes, **options), separators=(",", ":"))
     text = _shipped("player.html").replace("[[title]]", escape(headline(name, size, root, **options)))
@@ -44,6 +47,9 @@ def script(name, size, root=0, bytes=None, **options):
     if size > LIMIT:
         raise ValueError(f"{size} ranks: a page plays at most {LIMIT}; draw an .svg, or fewer ranks")
     algorithm = ALGORITHMS[name]
+    chunks = algorithm.chunks(size, **options)
+    if chunks > MOST_CHUNKS:
+        raise ValueError(f"{chunks} chunks: a page shows at most {MOST_CHUNKS}; fewer segments")
     start, steps = None, []
     for _, cells, messages in states(name, size, root, **options):
         if start is None:
@@ -51,7 +57,7 @@ def script(name, size, root=0, bytes=None, **options):
         else:
             steps.append({"verb": verbs(messages), "moves": [_packed(message) for message in messages]})
     kind = "sum" if algorithm.collective in SUMS else "blocks" if algorithm.collective == "all_to_all" else "copy"
-    return {"size": size, "slots": len(start[0]), "chunks": algorithm.chunks(size, **options), "kind": kind,
+    return {"size": size, "slots": len(start[0]), "chunks": chunks, "kind": kind,
             "once": algorithm.collective == "barrier", "carries": algorithm.collective != "barrier", "bytes": bytes,
             "letters": [letter(rank) for rank in range(size)], "heads": slots(name, size, root, **options),
             "empty": EMPTY, "start": start, "steps": steps, "colours": COLOURS, "mixed": MIXED, "legend": _legend(kind)}

@@ -21,7 +21,7 @@ MOST_LETTERS = 8  # of a label that lists chunks; a longer one counts them
 MOST_LABELS = 8  # of one rank in one round; more messages leave from one label that says how many
 
 
-MOST_RANKS = 512
+MOST_RANKS = MOST_CHUNKS = 512
 MOST_MESSAGES = 100_000  # of a diagram; 64 ranks of a ring take 8,064
 
 
@@ -42,6 +42,9 @@ def space_time(name, size, root=0, **options):
     blocks = ALGORITHMS[name].collective == "all_to_all"
     if size > MOST_RANKS:
         raise ValueError(f"{size} ranks: a diagram has room for {MOST_RANKS}")
+    chunks = ALGORITHMS[name].chunks(size, **options)
+    if chunks > MOST_CHUNKS:
+        raise ValueError(f"{chunks} chunks: a diagram has room for {MOST_CHUNKS}; fewer segments")
     rounds, held, count = [], None, 0
     for _, cells, messages in states(name, size, root, **options):
         count += len(messages)

@@ -241,3 +241,5 @@ def test_the_page_is_one_file_that_names_nothing_outside():
 def test_more_ranks_than_a_circle_shows_are_refused():
     with pytest.raises(ValueError, match="65 ranks: a page plays at most 64"):
         player("ring_all_reduce", 65)
+    with pytest.raises(ValueError, match="129 chunks: a page shows at most 128; fewer segments"):
+        player("chain_broadcast", 2, segments=129)

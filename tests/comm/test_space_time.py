@@ -111,6 +111,8 @@ def test_colours_stand_out_from_white_as_letters_must(code):
 def test_crowds_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="513 ranks: a diagram has room for 512"):
         space_time("ring_all_reduce", 513)
+    with pytest.raises(ValueError, match="513 chunks: a diagram has room for 512; fewer segments"):
+        space_time("chain_broadcast", 2, segments=513)
     monkeypatch.setattr("comm.space_time.MOST_MESSAGES", 111)
     with pytest.raises(ValueError, match="more than 111 messages, too many for a diagram; draw fewer ranks"):
         space_time("ring_all_reduce", 8)
