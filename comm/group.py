@@ -103,6 +103,7 @@ class Group(Jobs, PointToPoint):
         return self._begin_flight(self._broadcast(x, root, out, algorithm, flying=True))
 
     def all_gather_async(self, x, axis=0, algorithm=None):
+        """Returns when every rank has begun it: they tell each other how long their parts are."""
         return self._begin_flight(self._all_gather(x, axis, algorithm, flying=True))
 
     def reduce_scatter_async(self, x, op="sum", algorithm=None):
