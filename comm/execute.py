@@ -67,7 +67,7 @@ class Plan:
         self._at = -1
         self._advance()
         if self.flights is not None and self._at < len(self._moves):
-            self.flights.add(self)
+            self.flights.append(self)
 
     def poll(self):
         while self._at < len(self._moves):
