@@ -112,7 +112,7 @@ def _parameters(rule):
 def predict(name, size, nbytes, model, transport=MESSAGES, nodes=None, **options):
     """Seconds that `name` takes for M = nbytes on `size` ranks; None if it cannot run on that transport.
 
-    nodes: the node of every rank (None: one). M counts the whole message, as in the contract of the collectives.
+    nodes: the node of every rank (None: one). M counts the whole message.
     """
     found = profile(name, size, transport, nodes and tuple(nodes), tuple(sorted(options.items())))
     return None if found is None else seconds_of(found, nbytes, model)

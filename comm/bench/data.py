@@ -12,7 +12,7 @@ JUNK = -1.0  # where a result has yet to come
 
 
 class Data:
-    """Of one collective on `count` float32 per rank: M = 4 * count bytes, as the contract of the collectives says."""
+    """Of one collective on `count` float32 per rank: M = 4 * count bytes, the whole message, as everywhere."""
 
     def __init__(self, collective, rank, size, count, root=0):
         self.collective, self.rank, self.size, self.count, self.root = collective, rank, size, count, root
