@@ -7,7 +7,7 @@ from itertools import pairwise
 from comm.algorithms import ALGORITHMS
 from comm.device import host
 from comm.execute import COLLECTIVE_TAG, Plan
-from comm.schedule import ROOTED, bounds, everyone, rounds
+from comm.schedule import ROOTED, even_cuts, everyone, rounds
 from comm.shared import Window, Windows, fits, offsets
 
 TAGS = (1 << 12) - 2  # collectives in flight at once, and plans of the caller's
@@ -39,7 +39,7 @@ class Plans:
         if algorithm.collective in ROOTED:
             options = {**options, "root": root}
         if cuts is None:
-            cuts = bounds(flat.size, algorithm.chunks(endpoint.size, **choice[1]))
+            cuts = even_cuts(flat.size, algorithm.chunks(endpoint.size, **choice[1]), flat.dtype.itemsize)
         if flying:
             self._in_flight += 1
             how["tag"] = COLLECTIVE_TAG + 2 + self._in_flight % TAGS

@@ -5,7 +5,7 @@ import pytest
 
 import comm
 from comm.algorithms.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
-from comm.schedule import Recv, Send, Step, bounds, rounds, span
+from comm.schedule import Recv, Send, Step, bounds, even_cuts, rounds, span
 
 
 @pytest.mark.parametrize("size", [2, 4, 5])
@@ -62,3 +62,17 @@ def test_bounds_cut_as_array_split_does():
 def test_bounds_refuse_what_cannot_be_cut(count, size):
     with pytest.raises(ValueError, match="bounds"):
         comm.bounds(count, size)
+
+
+def test_long_chunks_begin_on_cache_lines_and_hold_everything():
+    for count, size, itemsize in [(250_000, 2, 4), (1_000_003, 7, 4), (99_999, 3, 8), (5000, 8, 2), (300, 4, 16)]:
+        cuts = even_cuts(count, size, itemsize)
+        assert (cuts[0], cuts[-1], len(cuts)) == (0, count, size + 1)
+        assert all(cut * itemsize % 64 == 0 for cut in cuts[:-1])
+        lengths = np.diff(cuts)
+        assert lengths.min() >= 0
+        assert lengths.max() - lengths.min() <= 2 * 64 // itemsize
+
+
+def test_short_chunks_are_cut_evenly():
+    assert even_cuts(100, 3, 4) == bounds(100, 3)
