@@ -34,7 +34,7 @@ class DataParallel:
     def traffic(self):
         """(bytes that left this rank for gradients, bytes that the formula of the all-reduce allows).
 
-        The ring's is 2 M (N-1)/N for M bytes of gradients, with chunks rounded up to whole numbers.
+        The ring's is 2 M (N-1)/N for M bytes of gradients, with chunks rounded up to whole cache lines.
         """
         entry = self.ring.ledger["all_reduce"]
         return entry.sent, entry.formula
