@@ -10,7 +10,7 @@ MARKS = "chosen: what Group takes for arrays of group.empty (window), for others
 
 
 def head():
-    return (f"{'bytes':>12}  {'algorithm':<32}{'transport':<10}{'us':>12}{'algbw GB/s':>12}{'busbw GB/s':>12}"
+    return (f"{'bytes':>12}  {'algorithm':<34}{'transport':<10}{'us':>12}{'algbw GB/s':>12}{'busbw GB/s':>12}"
             f"{'sent/rank':>14}{'to MPI':>8}  chosen")
 
 
@@ -18,7 +18,7 @@ def row(result):
     """One line of the table."""
     sent = "" if result.sent is None else f"{result.sent:,.0f}"
     bad = f"  WRONG: {result.wrong:,} elements" if result.wrong else ""
-    return (f"{result.nbytes:>12,}  {result.algorithm:<32}{result.transport:<10}{result.seconds * 1e6:>12,.1f}"
+    return (f"{result.nbytes:>12,}  {result.algorithm:<34}{result.transport:<10}{result.seconds * 1e6:>12,.1f}"
             f"{result.algbw / 1e9:>12.3f}{result.busbw / 1e9:>12.3f}{sent:>14}{result.ratio:>8.2f}"
             f"  {result.chosen}{bad}")
 

@@ -134,12 +134,12 @@ def _print(chosen, chooser, model, measured):
               f"adding {_rate(model.add.slope)}")
     if model.crowd > 1:
         print(f"  {model.crowd:g} ranks share a core")
-    print(f"\n{'algorithm':<32}{'transport':<11}{'rounds':>7}{'sent/rank':>14}{'predicted':>12}"
+    print(f"\n{'algorithm':<34}{'transport':<11}{'rounds':>7}{'sent/rank':>14}{'predicted':>12}"
           + f"{'measured':>12}" * bool(measured))
     for row in table(chosen.collective, size, chosen.bytes, model, transports, nodes):
         seconds = measured.get((row.algorithm, row.transport))
         segments = f"  {row.options['segments']} segments" if row.options.get("segments", 1) > 1 else ""
-        print(f"{row.algorithm:<32}{row.transport:<11}{row.rounds:>7,}{say_bytes(round(row.sent)):>14}"
+        print(f"{row.algorithm:<34}{row.transport:<11}{row.rounds:>7,}{say_bytes(round(row.sent)):>14}"
               f"{say_seconds(row.seconds):>12}{'' if seconds is None else say_seconds(seconds):>12}{segments}".rstrip())
     if "MPI" in {name for name, _ in measured}:
         print(f"{'MPI':<64}{'':>12}{say_seconds(measured['MPI', '']):>12}")
