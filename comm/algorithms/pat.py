@@ -25,11 +25,15 @@ def pat_all_gather(rank, size, aggregate=None):
 
     ceil(log2 N) rounds for every N. aggregate: the most chunks in one message (None: no limit). What is scattered is
     packed, so it bounds that scratch too; longer messages become several rounds, at last N-1 of them, as in a ring.
+    Raises ValueError if it is below 1.
     """
+    most = size if aggregate is None else aggregate
+    if most < 1:
+        raise ValueError(f"aggregate={aggregate}: expected chunks in one message, from 1, or None for no limit")
     for distance in reversed(powers(size)):
         came = range(0, size - distance, 2 * distance)  # how far the chunks have come that go on
-        for first in range(0, len(came), aggregate or size):
-            far = came[first:first + (aggregate or size)]
+        for first in range(0, len(came), most):
+            far = came[first:first + most]
             yield [Send((rank + distance) % size, _chunks(rank, far, size)),
                    Recv((rank - distance) % size, _chunks(rank - distance, far, size), False)]
 

@@ -1,5 +1,7 @@
 """All-gather and reduce-scatter: rounds, lengths of messages, how far they go, and that one is the other backwards."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import comm
 from comm.algorithms import ALGORITHMS
+from comm.execute import Plan
 from comm.schedule import NONE, Send, everyone
 from comm.simulate import prove
 
@@ -76,7 +79,7 @@ def test_the_reduce_scatter_is_the_all_gather_backwards(gather, scatter, size):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
-def test_they_run_on_threads_with_a_limit_of_aggregation_too(size):
+def test_they_run_on_threads(size):
     def body(group):
         whole = np.arange(3 * group.size + 1.0)
         edges = comm.bounds(len(whole), group.size)
@@ -87,3 +90,33 @@ def test_they_run_on_threads_with_a_limit_of_aggregation_too(size):
             np.testing.assert_array_equal(group.reduce_scatter(whole, algorithm=name), group.size * whole[mine])
 
     comm.run(size, body)
+
+
+@pytest.mark.parametrize("name", ["pat_all_gather", "pat_reduce_scatter"])
+@pytest.mark.parametrize("aggregate", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, 7, 8])
+def test_pat_with_a_limit_runs_on_threads_even_where_some_chunks_are_empty(name, size, aggregate):
+    cuts, whole = comm.bounds(5, size), np.arange(5) + 1
+    rule = partial(ALGORITHMS[name].rule, aggregate=aggregate)
+
+    def body(group):
+        mine = slice(cuts[group.rank], cuts[group.rank + 1])
+        x = whole.copy()
+        if name == "pat_all_gather":
+            x[:] = -99
+            x[mine] = whole[mine]
+        Plan(group._endpoint, rule, x, cuts).run()
+        return x if name == "pat_all_gather" else x[mine]
+
+    ends = comm.run(size, body)
+    if name == "pat_reduce_scatter":
+        np.testing.assert_array_equal(np.concatenate(ends), size * whole)
+    else:
+        np.testing.assert_array_equal(ends, np.tile(whole, (size, 1)))
+
+
+@pytest.mark.parametrize("name", ["pat_all_gather", "pat_reduce_scatter"])
+@pytest.mark.parametrize("aggregate", [0, -1])
+def test_a_message_of_no_chunks_is_refused(name, aggregate):
+    with pytest.raises(ValueError, match=f"aggregate={aggregate}: expected"):
+        list(ALGORITHMS[name].rule(0, 4, aggregate=aggregate))
