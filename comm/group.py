@@ -94,12 +94,15 @@ class Group(Jobs, PointToPoint):
         self._run(self._barrier())
 
     def all_reduce_async(self, x, op="sum", out=None, algorithm=None):
+        """Begin `all_reduce`, with its arguments and errors; returns a Handle (comm/flights.py)."""
         return self._begin_flight(self._all_reduce(x, op, out, algorithm, flying=True))
 
     def reduce_async(self, x, root=0, op="sum", out=None, algorithm=None):
+        """Begin `reduce`, with its arguments and errors; returns a Handle (comm/flights.py)."""
         return self._begin_flight(self._reduce(x, root, op, out, algorithm, flying=True))
 
     def broadcast_async(self, x, root=0, out=None, algorithm=None):
+        """Begin `broadcast`, with its arguments and errors; returns a Handle (comm/flights.py)."""
         return self._begin_flight(self._broadcast(x, root, out, algorithm, flying=True))
 
     def all_gather_async(self, x, axis=0, algorithm=None):
@@ -107,9 +110,11 @@ class Group(Jobs, PointToPoint):
         return self._begin_flight(self._all_gather(x, axis, algorithm, flying=True))
 
     def reduce_scatter_async(self, x, op="sum", algorithm=None):
+        """Begin `reduce_scatter`, with its arguments and errors; returns a Handle (comm/flights.py)."""
         return self._begin_flight(self._reduce_scatter(x, op, algorithm, flying=True))
 
     def all_to_all_async(self, x, algorithm=None):
+        """Begin `all_to_all`, with its arguments and errors; returns a Handle (comm/flights.py)."""
         return self._begin_flight(self._all_to_all(x, algorithm, flying=True))
 
     def progress(self):
